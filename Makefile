@@ -1,0 +1,31 @@
+# Everything runs in a virtual environment of its own, made on first use from pyproject.toml.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)  ## three learners on MNIST-Rotations, a table and a picture, in about two minutes
+	@$(BIN)/python -m recollect.lab.demo
+
+test: lint  ## lint, types, layers, then every test and documented example
+	$(BIN)/python -m pytest -q
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## the speed of packing and of the memory, as ratios
+	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.memory
+
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) recollect-demo

@@ -1,0 +1,27 @@
+"""recollect: a memory for neural networks that keep learning."""
+
+from importlib.metadata import version as _version
+
+from recollect import models as models
+from recollect import streams as streams
+from recollect.budget import Bill as Bill
+from recollect.budget import BudgetError as BudgetError
+from recollect.budget import Plan as Plan
+from recollect.budget import plan as plan
+from recollect.codecs.autoencoder import DiscreteAutoencoder as DiscreteAutoencoder
+from recollect.codecs.interface import Codec as Codec
+from recollect.codecs.interface import LearnedCodec as LearnedCodec
+from recollect.codecs.jpeg import JPEG as JPEG
+from recollect.codecs.pixels import RawPixels as RawPixels
+from recollect.codecs.pixels import ResizedPixels as ResizedPixels
+from recollect.learners.learner import Learner as Learner
+from recollect.learners.online import Online as Online
+from recollect.learners.replay import Replay as Replay
+from recollect.memory.memory import Batch as Batch
+from recollect.memory.memory import Memory as Memory
+from recollect.module import RecollectionModule as RecollectionModule
+from recollect.packing import bits_per_item as bits_per_item
+from recollect.packing import pack as pack
+from recollect.packing import unpack as unpack
+
+__version__ = _version("recollect")

@@ -1,0 +1,71 @@
+"""What every entrance checks: the error names the value it got and what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Integers = npt.NDArray[np.int64]
+IntegerLike = int | Sequence[int] | npt.NDArray[np.integer] | torch.Tensor
+
+
+def check_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """``shape`` as channels, height and width, all of them at least 1."""
+    if len(shape) != 3 or not all(isinstance(n, int) and n >= 1 for n in shape):
+        raise ValueError(f"shape={tuple(shape)!r}: accepted are three whole numbers from 1: channels, height, width")
+    return (shape[0], shape[1], shape[2])
+
+
+def check_images(x: torch.Tensor, shape: tuple[int, int, int]) -> torch.Tensor:
+    """``x`` as float32, after making sure that it is a batch of images of ``shape`` with values in [0, 1]."""
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+        raise TypeError(f"x is {kind}: accepted is a floating point tensor with values in [0, 1]")
+    if x.ndim != 4 or tuple(x.shape[1:]) != shape:
+        expected = " x ".join(map(str, shape))
+        raise ValueError(f"x has shape {tuple(x.shape)}: accepted is n x {expected}")
+    if len(x) == 0:
+        raise ValueError("x is an empty batch: accepted is at least one example")
+    low, high = (float(value) for value in x.detach().aminmax())
+    if not (low >= 0.0 and high <= 1.0):  # also true of NaN
+        raise ValueError(f"x has values from {low:g} to {high:g}: accepted are values in [0, 1] and no NaN")
+    return x.float()
+
+
+def check_codes(codes: torch.Tensor | npt.NDArray[np.integer], variables: int, categories: int) -> torch.Tensor:
+    """``codes`` as an int64 tensor, after making sure that they are n x variables with values below categories."""
+    codes = torch.as_tensor(codes)
+    if codes.ndim != 2 or codes.shape[1] != variables or codes.is_floating_point() or codes.dtype == torch.bool:
+        raise ValueError(
+            f"codes of shape {tuple(codes.shape)} and type {codes.dtype}: accepted are integers, n x {variables}"
+        )
+    if len(codes):
+        low, high = (int(value) for value in codes.aminmax())
+        if low < 0 or high >= categories:
+            raise ValueError(f"code value {high if high >= categories else low}: values are 0 to {categories - 1}")
+    return codes.long()
+
+
+def check_integers(name: str, values: IntegerLike, count: int, below: int) -> Integers:
+    """``values`` as ``count`` integers in 0..below-1; a single integer stands for all of them."""
+    array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} has type {array.dtype}: accepted are integers")
+    if array.shape not in {(), (count,)}:
+        raise ValueError(f"{name} has shape {array.shape}: accepted are one integer or {count}, one an example")
+    wrong = array[(array < 0) | (array >= below)]
+    if wrong.size:
+        raise ValueError(f"{name} has the value {wrong.flat[0]}: accepted are 0 to {below - 1}")
+    return np.broadcast_to(array, (count,)).astype(np.int64)
+
+
+def check_at_least(name: str, value: int, least: int) -> int:
+    """``value``, after making sure that it is a whole number of at least ``least``."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: accepted is a whole number")
+    if value < least:
+        raise ValueError(f"{name}={value}: accepted is a whole number of at least {least}")
+    return int(value)

@@ -1,0 +1,1 @@
+"""How an experience becomes a code and a code becomes a recollection."""

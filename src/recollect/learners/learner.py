@@ -1,0 +1,54 @@
+"""What all learners share: a model F(x, t), stochastic gradient descent on it, and prediction."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from recollect.checks import check_integers
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from recollect.checks import IntegerLike
+
+
+class Learner(ABC):
+    """A predictive model that is trained by `observe`, batch by batch as the stream brings them.
+
+    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``.
+    """
+
+    def __init__(self, model: nn.Module, learning_rate: float) -> None:
+        self.model = model
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=learning_rate)
+        self._takes_task = "task" in inspect.signature(model.forward).parameters
+
+    @abstractmethod
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+        """Learn from a batch of the stream."""
+
+    @torch.no_grad()
+    def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:
+        """The most probable class of each example."""
+        self.model.eval()
+        return self._logits(x, integers("task", task, len(x))).argmax(-1)
+
+    def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
+        """One step of gradient descent on the cross entropy."""
+        self.model.train()
+        self.optimiser.zero_grad()
+        F.cross_entropy(self._logits(x, task), y.to(x.device)).backward()
+        self.optimiser.step()
+
+    def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+        return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)
+
+
+def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:
+    """Labels or tasks as a tensor, one for each of ``count`` examples."""
+    return torch.from_numpy(check_integers(name, values, count, below=2**63 - 1))

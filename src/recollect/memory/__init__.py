@@ -1,0 +1,1 @@
+"""The index buffer: codes kept end to end in bits, and the rules for what stays."""

@@ -1,0 +1,201 @@
+"""Which example gets which slot: reservoir, ring per task, balanced per class.
+
+Each rule first decides, which changes nothing but the random generator it is given, and is told to `commit` once the
+records are ready. None of them keeps anything for each item: a few counters suffice, and slots of a class are found by
+drawing until one fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from recollect.checks import Integers
+    from recollect.memory.index import PackedIndex, Slots
+
+NOT_KEPT = -1
+
+
+class Admission(Protocol):
+    """A rule. ``held`` items sit in the slots that `slots` gives for the ranks 0 to held - 1."""
+
+    held: int
+
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
+        """A slot for each example in order, or NOT_KEPT; a later example may be given the slot of an earlier one."""
+        ...
+
+    def commit(self) -> None:
+        """Carry out what was decided last, just before the records are written."""
+        ...
+
+    def slots(self, ranks: Integers) -> Slots:
+        """The slots of held items, counted from 0."""
+        ...
+
+
+class Reservoir:
+    """Every example seen so far is held with the same probability (Vitter's algorithm R)."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.held = self.seen = 0
+        self._next_seen = 0
+
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+        """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
+        order = np.arange(self.seen, self.seen + len(labels))
+        drawn = rng.integers(0, order + 1)
+        slots = np.where(order < self.capacity, order, drawn)
+        self._next_seen = self.seen + len(labels)
+        return np.where(slots < self.capacity, slots, NOT_KEPT)
+
+    def commit(self) -> None:
+        """Count what was seen."""
+        self.seen = self._next_seen
+        self.held = min(self.seen, self.capacity)
+
+    def slots(self, ranks: Integers) -> Slots:
+        """Slots are filled from the first."""
+        return ranks
+
+
+class Balanced:
+    """As many items of each class as can be; within a class every example seen is held with the same probability.
+
+    Class-balancing reservoir sampling: with the memory full, a new example takes the place of a random one of the largest
+    class. A class that has once been the largest is full: its examples compete with each other only.
+    """
+
+    def __init__(self, capacity: int, classes: int, index: PackedIndex) -> None:
+        self.capacity, self.index = capacity, index
+        self.state = _Counts(np.zeros(classes, np.int64), np.zeros(classes, np.int64), np.zeros(classes, bool))
+        self._next = self.state
+
+    @property
+    def held(self) -> int:
+        """Items held."""
+        return int(self.state.held.sum())
+
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+        """One example after the other, since each changes the balance."""
+        counts = self._next = self.state.copy()
+        written: dict[int, int] = {}  # slot -> label, of the examples before this one in the batch
+        slots = np.full(len(labels), NOT_KEPT)
+        total = self.held
+        for example, label in enumerate(labels.tolist()):
+            counts.seen[label] += 1
+            if total < self.capacity:
+                slot, total = total, total + 1
+                counts.held[label] += 1
+            else:
+                counts.full |= counts.held == counts.held.max()
+                if counts.full[label]:
+                    if rng.random() * counts.seen[label] >= counts.held[label]:
+                        continue
+                    slot = self._find(label, counts, written, rng)
+                else:
+                    largest = int(rng.choice(np.flatnonzero(counts.held == counts.held.max())))
+                    slot = self._find(largest, counts, written, rng)
+                    counts.held[largest] -= 1
+                    counts.held[label] += 1
+            written[slot] = label
+            slots[example] = slot
+        return slots
+
+    def _find(self, label: int, counts: _Counts, written: dict[int, int], rng: np.random.Generator) -> int:
+        """A random slot that holds ``label``, by drawing: full classes are large, so few draws are needed."""
+        while True:
+            drawn = rng.integers(0, self.capacity, 4 * -(-self.capacity // int(counts.held[label])))
+            labels = self.index.labels.read_integers(drawn).tolist()
+            for slot, stored in zip(drawn.tolist(), labels, strict=True):
+                if written.get(slot, stored) == label:
+                    return slot
+
+    def commit(self) -> None:
+        """Take over the counts."""
+        self.state = self._next
+
+    def slots(self, ranks: Integers) -> Slots:
+        """Slots are filled from the first."""
+        return ranks
+
+
+@dataclass
+class _Counts:
+    held: Integers
+    seen: Integers
+    full: npt.NDArray[np.bool_]
+
+    def copy(self) -> _Counts:
+        return _Counts(self.held.copy(), self.seen.copy(), self.full.copy())
+
+
+class Ring:
+    """The most recent examples of each task, an equal share of the slots for each task seen so far.
+
+    Each task has a run of slots of its own and overwrites its oldest. When a new task comes, shares shrink: every task
+    keeps its most recent examples and moves to its new run.
+    """
+
+    def __init__(self, capacity: int, index: PackedIndex) -> None:
+        self.capacity, self.index = capacity, index
+        self.rings: dict[int, _Run] = {}  # by task, in the order of their first example
+        self._next = self.rings
+
+    @property
+    def held(self) -> int:
+        """Items held."""
+        return sum(run.held for run in self.rings.values())
+
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+        """Examples of a task take the slots of its run one after the other, round and round."""
+        order = list(dict.fromkeys([*self.rings, *tasks.tolist()]))
+        share = self.capacity // len(order)
+        if share == 0:
+            raise ValueError(f"{len(order)} tasks and capacity={self.capacity}: a ring needs a slot for each task")
+        slots = np.empty(len(tasks), np.int64)
+        self._next = {}
+        for place, task in enumerate(order):
+            old = self.rings.get(task, _Run(0, share, 0, 0))
+            held = min(old.held, share)
+            after = old.after if share == old.share else held % share
+            mine = tasks == task
+            count = int(mine.sum())
+            slots[mine] = place * share + (after + np.arange(count)) % share
+            self._next[task] = _Run(place * share, share, min(share, held + count), (after + count) % share)
+        return slots
+
+    def commit(self) -> None:
+        """Move to new runs if the shares changed."""
+        moved = [(self.rings[task], run) for task, run in self._next.items() if task in self.rings]
+        if any(old.share != new.share for old, new in moved):
+            sources = [old.newest(new.share) for old, new in moved]
+            targets = [new.start + np.arange(len(slots)) for slots, (_, new) in zip(sources, moved, strict=True)]
+            self.index.move(np.concatenate(sources), np.concatenate(targets))
+        self.rings = self._next
+
+    def slots(self, ranks: Integers) -> Slots:
+        """Run after run."""
+        held = np.array([run.held for run in self.rings.values()])
+        starts = np.array([run.start for run in self.rings.values()])
+        ends = held.cumsum()
+        run = ends.searchsorted(ranks, side="right")
+        return starts[run] + ranks - (ends - held)[run]
+
+
+@dataclass(frozen=True)
+class _Run:
+    start: int
+    share: int
+    held: int
+    after: int  # where the next example goes, counted from the start
+
+    def newest(self, count: int) -> Slots:
+        """The slots of the newest ``count`` items, oldest of them first."""
+        count = min(count, self.held)
+        return self.start + (self.after - count + np.arange(count)) % self.share

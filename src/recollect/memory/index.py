@@ -1,0 +1,107 @@
+"""Records laid end to end in bits, so that what is held is what is billed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Slots = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.uint8]
+
+
+class BitArray:
+    """``length`` fields of ``width`` bits, one behind the other without a gap, read and written many at a time.
+
+    A field travels as a row of ceil(width / 8) bytes, its first bit the highest bit of the first byte and zeros behind
+    its last. Slots given to one call of `write` must differ.
+
+    >>> bits = BitArray(length=5000, width=983)
+    >>> bits.nbytes * 8 <= 200 * 24_576  # with 984 bits a field it would be more than 200 CIFAR images
+    True
+    """
+
+    def __init__(self, length: int, width: int) -> None:
+        self.width = width
+        self.row_bytes = -(-width // 8)
+        self.buffer = np.zeros(-(-length * width // 8), np.uint8)
+        # A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row.
+        field = np.packbits(np.arange(8 * self.row_bytes) < width)
+        self._masks = np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
+        self._reach = np.arange(self.row_bytes + 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.buffer.nbytes
+
+    def read(self, slots: Slots) -> Rows:
+        """The fields at ``slots``, a row each."""
+        if self.width % 8 == 0:
+            return self.buffer.reshape(-1, self.row_bytes)[slots] if self.width else np.zeros((len(slots), 0), np.uint8)
+        first, shift = np.divmod(slots * self.width, 8)
+        # The byte behind the last field does not exist; what is read in its place is shifted out.
+        taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
+        rows = ((taken[:, :-1] << 8 | taken[:, 1:]) >> (8 - shift)[:, None].astype(np.uint16)).astype(np.uint8)
+        rows[:, -1] &= self._masks[0, -2]
+        return rows
+
+    def write(self, slots: Slots, rows: Rows) -> None:
+        """Put ``rows`` at ``slots``."""
+        if self.width % 8 == 0:
+            if self.width:
+                self.buffer.reshape(-1, self.row_bytes)[slots] = rows
+            return
+        first, shift = np.divmod(slots * self.width, 8)
+        masks = self._masks[shift]
+        touched = masks != 0
+        places = (first[:, None] + self._reach)[touched]
+        # Neighbours share a byte, so bytes are changed one after the other: an assignment would lose bits.
+        np.bitwise_and.at(self.buffer, places, ~masks[touched])
+        np.bitwise_or.at(self.buffer, places, _moved(rows, shift)[touched])
+
+    def read_integers(self, slots: Slots) -> npt.NDArray[np.int64]:
+        """The fields at ``slots`` as integers, for a width up to 64 bits."""
+        words = np.zeros((len(slots), 8), np.uint8)
+        words[:, : self.row_bytes] = self.read(slots)
+        numbers = words.view(">u8")[:, 0].astype(np.uint64)
+        return (numbers >> np.uint64(64 - self.width)).astype(np.int64) if self.width else numbers.astype(np.int64)
+
+    def write_integers(self, slots: Slots, values: npt.NDArray[np.int64]) -> None:
+        """Put integers at ``slots``."""
+        if self.width:
+            words = (values.astype(np.uint64) << np.uint64(64 - self.width)).astype(">u8")
+            self.write(slots, words[:, None].view(np.uint8)[:, : self.row_bytes])
+
+
+def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:
+    """Rows moved back by ``shift`` bits each, over one byte more."""
+    wide = rows.astype(np.uint16) << (8 - shift)[:, None].astype(np.uint16)
+    moved = np.zeros((len(rows), rows.shape[1] + 1), np.uint8)
+    moved[:, :-1] = wide >> 8
+    moved[:, 1:] |= (wide & 0xFF).astype(np.uint8)
+    return moved
+
+
+class PackedIndex:
+    """The index buffer: for each slot a packed code, a label, a task and an id, each kind in a `BitArray`."""
+
+    def __init__(self, length: int, *, code_bits: int, label_bits: int, task_bits: int, id_bits: int = 64) -> None:
+        self.codes = BitArray(length, code_bits)
+        self.labels = BitArray(length, label_bits)
+        self.tasks = BitArray(length, task_bits)
+        self.ids = BitArray(length, id_bits)
+
+    @property
+    def arrays(self) -> dict[str, BitArray]:
+        """The four arrays by kind."""
+        return {"codes": self.codes, "labels": self.labels, "tasks": self.tasks, "ids": self.ids}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def move(self, sources: Slots, targets: Slots) -> None:
+        """Copy whole records from slots to other slots; all are read before one is written."""
+        for array in self.arrays.values():
+            array.write(targets, array.read(sources))

@@ -1,0 +1,215 @@
+"""The memory: examples go in, are kept as packed codes, and come out as recollections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+
+from recollect.budget import Bill, BudgetError, raw_bits
+from recollect.checks import IntegerLike, Integers, check_at_least, check_images, check_integers
+from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.index import PackedIndex
+from recollect.memory.sampling import draw, draw_from_task
+from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack
+
+if TYPE_CHECKING:
+    from recollect.codecs.interface import Codec
+    from recollect.memory.index import Slots
+
+Rule = Literal["reservoir", "ring", "balanced"]
+ID_BITS = 64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Recollections: images as the codec decodes them now, with what was stored beside their codes."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    task: torch.Tensor
+    ids: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def split(self, size: int) -> list[Batch]:
+        """Batches of ``size`` one after the other."""
+        parts = (tensor.split(size) for tensor in (self.x, self.y, self.task, self.ids))
+        return [Batch(*part) for part in zip(*parts, strict=True)]
+
+
+class Memory:
+    """Keeps up to ``capacity`` examples as codes of ``codec``, laid end to end in bits.
+
+    What it holds depends on the stream and the seed alone, not on how often it is sampled.
+
+    Args:
+        codec: turns images into codes and back.
+        capacity: items that are kept at most.
+        capacity_bits: in place of ``capacity``, bits that codes, labels, tasks and ids may take together.
+        admission: "reservoir" (every example seen is equally likely to be held), "ring" (the most recent of each task,
+            in equal shares) or "balanced" (equally many of each class).
+        classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each.
+        tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
+        scheme: how codes become bits, "radix" or the paper's "binary".
+        seed: of admission and sampling.
+
+    >>> from recollect.codecs.pixels import ResizedPixels
+    >>> memory = Memory(ResizedPixels((1, 28, 28), size=(10, 10), bits=1), capacity=50, classes=10, tasks=20)
+    >>> ids = memory.write(torch.rand(80, 1, 28, 28), y=torch.arange(80) % 10, task=3)
+    >>> len(memory), memory.seen
+    (50, 80)
+    >>> batch = memory.sample(64)
+    >>> batch.x.shape, batch.y.shape
+    (torch.Size([64, 1, 28, 28]), torch.Size([64]))
+    >>> memory.footprint().codes
+    5000
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        capacity: int | None = None,
+        *,
+        capacity_bits: int | None = None,
+        admission: Rule = "reservoir",
+        classes: int = 256,
+        tasks: int = 256,
+        scheme: Scheme = "radix",
+        seed: int = 0,
+    ) -> None:
+        self.codec = codec
+        self.classes, self.tasks = check_at_least("classes", classes, 1), check_at_least("tasks", tasks, 1)
+        self.scheme: Scheme = scheme
+        widths = {
+            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
+            "label_bits": bits_for(classes),
+            "task_bits": bits_for(tasks),
+            "id_bits": ID_BITS,
+        }
+        self.capacity = _items(capacity, capacity_bits, widths)
+        self._index = PackedIndex(self.capacity, **widths)
+        self._admission = self._rule(admission)
+        # Two generators, so that sampling does not change what is admitted.
+        self._admission_rng, self._sample_rng = (
+            np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(2)
+        )
+        self.seen = 0
+
+    def _rule(self, name: str) -> Admission:
+        match name:
+            case "reservoir":
+                return Reservoir(self.capacity)
+            case "ring":
+                return Ring(self.capacity, self._index)
+            case "balanced":
+                return Balanced(self.capacity, self.classes, self._index)
+            case _:
+                raise ValueError(f"admission={name!r}: accepted are {', '.join(map(repr, get_args(Rule)))}")
+
+    def __len__(self) -> int:
+        return self._admission.held
+
+    @property
+    def bits_per_item(self) -> int:
+        """Bits of one stored code."""
+        return self._index.codes.width
+
+    @property
+    def ids(self) -> torch.Tensor:
+        """The ids of all examples held."""
+        return torch.from_numpy(self._index.ids.read_integers(self._admission.slots(np.arange(len(self)))))
+
+    def write(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> torch.Tensor:
+        """Show examples to the memory. Returns an id for each; those that the admission rule keeps are stored.
+
+        Ids count the examples seen, from 0. After an error the memory is as it was before.
+        """
+        x, labels, tasks = self.check(x, y, task)
+        ids = np.arange(self.seen, self.seen + len(x))
+        random_state = self._admission_rng.bit_generator.state
+        try:
+            slots = self._admission.decide(labels, tasks, self._admission_rng)
+            rows = _last_of_each(slots)
+            codes = self.codec.encode(x[torch.from_numpy(rows)]) if len(rows) else None
+            packed = None if codes is None else pack(codes, categories=self.codec.categories, scheme=self.scheme)
+        except BaseException:
+            self._admission_rng.bit_generator.state = random_state
+            raise
+        self._admission.commit()
+        self.seen += len(x)
+        if packed is not None:
+            slots = slots[rows]
+            self._index.codes.write(slots, packed.cpu().numpy())
+            self._index.labels.write_integers(slots, labels[rows])
+            self._index.tasks.write_integers(slots, tasks[rows])
+            self._index.ids.write_integers(slots, ids[rows])
+        return torch.from_numpy(ids)
+
+    def check(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> tuple[torch.Tensor, Integers, Integers]:
+        """Make sure that `write` would take these examples, without writing them."""
+        x = check_images(x, self.codec.shape)
+        return x, check_integers("y", y, len(x), self.classes), check_integers("task", task, len(x), self.tasks)
+
+    def sample(self, n: int, *, task: int | None = None, replace: bool = True) -> Batch:
+        """``n`` recollections drawn evenly from all items, or from those of one task.
+
+        With replacement by default, as soon as there is one item; without it there must be ``n``.
+        """
+        check_at_least("n", n, 1)
+        if task is None:
+            slots = draw(n, self._admission, self._sample_rng, replace=replace)
+        else:
+            slots = draw_from_task(n, task, self._admission, self._index.tasks, self._sample_rng, replace=replace)
+        return self._recollect(slots)
+
+    def footprint(self) -> Bill:
+        """Every bit that is held, by kind. All kinds but the codec's add up to the bytes of the packed arrays."""
+        bits = {kind: len(self) * array.width for kind, array in self._index.arrays.items()}
+        return Bill(
+            **bits,
+            free=8 * self._index.nbytes - sum(bits.values()),
+            codec=self.codec.storage_bits,
+            example=raw_bits(self.codec.shape),
+        )
+
+    def _recollect(self, slots: Slots) -> Batch:
+        codes = unpack(
+            torch.from_numpy(self._index.codes.read(slots)),
+            variables=self.codec.variables,
+            categories=self.codec.categories,
+            scheme=self.scheme,
+        )
+        labels, tasks, ids = (
+            torch.from_numpy(array.read_integers(slots))
+            for array in (self._index.labels, self._index.tasks, self._index.ids)
+        )
+        return Batch(self.codec.decode(codes), labels, tasks, ids)
+
+
+def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:
+    """How many items fit, every array rounded up to whole bytes."""
+    if (capacity is None) == (capacity_bits is None):
+        raise ValueError(f"capacity={capacity}, capacity_bits={capacity_bits}: accepted is one of them")
+    if capacity is not None:
+        return check_at_least("capacity", capacity, 1)
+    budget = check_at_least("capacity_bits", capacity_bits or 0, 1)
+    items = budget // sum(widths.values())
+    while items and 8 * sum(-(-items * width // 8) for width in widths.values()) > budget:
+        items -= 1
+    if items == 0:
+        parts = ", ".join(f"{width} {name.replace('_', ' ')}" for name, width in widths.items())
+        raise BudgetError(
+            f"capacity_bits={budget}: accepted is room for at least one item, {sum(widths.values())} bits ({parts}), "
+            f"each kind in whole bytes"
+        )
+    return items
+
+
+def _last_of_each(slots: Slots) -> Integers:
+    """The rows that will be stored: where several want one slot, the last has it."""
+    last = {slot: row for row, slot in enumerate(slots.tolist()) if slot != NOT_KEPT}
+    return np.array(sorted(last.values()), np.int64)

@@ -1,0 +1,3 @@
+"""Predictive models."""
+
+from recollect.models.mlp import MLP as MLP

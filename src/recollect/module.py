@@ -1,0 +1,68 @@
+"""The Scalable Recollection Module: a codec, its memory, and the rehearsal that keeps the codec from forgetting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+
+from recollect.checks import check_at_least
+from recollect.codecs.interface import LearnedCodec
+
+if TYPE_CHECKING:
+    from recollect.memory.memory import Batch, Memory
+
+Rehearsal = Literal["recollections", "none"]
+
+
+class RecollectionModule:
+    """Trains the memory's codec as new examples come in: the first phase of the paper's Algorithm 1.
+
+    A codec that does not learn, such as raw pixels, is left as it is; real storage is this module with that codec.
+
+    Args:
+        memory: whose codec is trained.
+        steps: optimisation steps for each call of `rehearse`, the paper's N.
+        learning_rate: of Adam on the codec, the paper's β.
+        rehearse: "recollections" joins recollections to the new examples in each step; with "none" the codec learns
+            online, from the new examples alone.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        steps: int = 1,
+        learning_rate: float = 1e-3,
+        rehearse: Rehearsal = "recollections",
+    ) -> None:
+        self.memory = memory
+        self.steps = check_at_least("steps", steps, 1)
+        if rehearse not in get_args(Rehearsal):
+            raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
+        self._rehearses = rehearse == "recollections"
+        codec = memory.codec
+        self._learner = codec if isinstance(codec, LearnedCodec) else None
+        if self._learner is not None:
+            self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
+
+    def rehearse(self, x: torch.Tensor, size: int) -> Batch | None:
+        """Train the codec on the new examples ``x`` and on sets of ``size`` recollections.
+
+        All sets are drawn and decoded before the first step, with the decoder as it is. Returns the first of them for
+        the predictive model to train on, or None while the memory is empty.
+        """
+        check_at_least("size", size, 1)
+        # Create N recollection sample sets.
+        sets = []
+        if len(self.memory):
+            count = self.steps if self._learner is not None and self._rehearses else 1
+            sets = self.memory.sample(count * size).split(size)
+        # Train the recollection module.
+        if self._learner is not None:
+            for step in range(self.steps):
+                joined = torch.cat([x, sets[step].x]) if sets and self._rehearses else x
+                self._optimiser.zero_grad()
+                self._learner.loss(joined).backward()
+                self._optimiser.step()
+        return sets[0] if sets else None

@@ -1,0 +1,49 @@
+"""A task of a stream: its training examples in order, and its test examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from recollect.checks import check_at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Images at 8 bits a channel, n x C x H x W, and their labels.
+
+    >>> examples = Examples(torch.zeros(25, 1, 28, 28, dtype=torch.uint8), torch.zeros(25, dtype=torch.long))
+    >>> [len(x) for x, y in examples.batches(10)]
+    [10, 10, 5]
+    """
+
+    images: torch.Tensor
+    y: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def x(self) -> torch.Tensor:
+        """The images as float32 in [0, 1]."""
+        return self.images.float() / 255
+
+    def batches(self, size: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Images in [0, 1] and labels, ``size`` at a time, in order; the last batch may be smaller."""
+        check_at_least("size", size, 1)
+        for start in range(0, len(self), size):
+            yield self.images[start : start + size].float() / 255, self.y[start : start + size]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One task."""
+
+    name: str
+    train: Examples
+    test: Examples
