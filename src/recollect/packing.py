@@ -14,14 +14,13 @@ The bit stream is a format: golden files in the tests keep it as it is.
 from __future__ import annotations
 
 import functools
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 Scheme = Literal["binary", "radix"]
-Array = TypeVar("Array", npt.NDArray[np.generic], torch.Tensor)
 Bytes = npt.NDArray[np.uint8]
 
 LIMB = 16  # bits: words and limbs below 2^16 keep every sum of products exact in float64
@@ -43,7 +42,11 @@ def bits_per_item(*, variables: int, categories: int, scheme: Scheme = "radix") 
     return (categories**variables - 1).bit_length()
 
 
-def pack(codes: Array, *, categories: int, scheme: Scheme = "radix") -> Array:
+@overload
+def pack(codes: torch.Tensor, *, categories: int, scheme: Scheme = "radix") -> torch.Tensor: ...
+@overload
+def pack(codes: npt.NDArray[Any], *, categories: int, scheme: Scheme = "radix") -> Bytes: ...
+def pack(codes: torch.Tensor | npt.NDArray[Any], *, categories: int, scheme: Scheme = "radix") -> torch.Tensor | Bytes:
     """Integer codes, n x c, to bytes, n x ceil(bits / 8); arrays give arrays and tensors give tensors.
 
     >>> pack(np.array([[2, 0, 1], [1, 1, 1]]), categories=3)  # 19 and 13 in five bits each
@@ -60,7 +63,13 @@ def pack(codes: Array, *, categories: int, scheme: Scheme = "radix") -> Array:
     return torch.from_numpy(packed).to(codes.device) if isinstance(codes, torch.Tensor) else packed
 
 
-def unpack(packed: Array, *, variables: int, categories: int, scheme: Scheme = "radix") -> Array:
+@overload
+def unpack(packed: torch.Tensor, *, variables: int, categories: int, scheme: Scheme = "radix") -> torch.Tensor: ...
+@overload
+def unpack(packed: Bytes, *, variables: int, categories: int, scheme: Scheme = "radix") -> npt.NDArray[np.int64]: ...
+def unpack(
+    packed: torch.Tensor | Bytes, *, variables: int, categories: int, scheme: Scheme = "radix"
+) -> torch.Tensor | npt.NDArray[np.int64]:
     """Bytes that ``pack`` made, back to int64 codes, n x c. Bytes that it cannot have made are refused.
 
     >>> unpack(np.array([[152], [104]], np.uint8), variables=3, categories=3)
@@ -164,9 +173,7 @@ def _digit_table(categories: int, digits: int) -> Bytes:
     return (words // categories ** np.arange(digits - 1, -1, -1) % categories).astype(np.uint8)
 
 
-def _change_base(
-    digits: npt.NDArray[np.float64], powers: npt.NDArray[np.float64], base: int
-) -> npt.NDArray[np.int64]:
+def _change_base(digits: npt.NDArray[np.float64], powers: npt.NDArray[np.float64], base: int) -> npt.NDArray[np.int64]:
     """Items in columns. The first place keeps what it is given, so that the caller sees an overflow."""
     places = (powers @ digits).astype(np.int64)
     for place in range(len(places) - 1, 0, -1):
@@ -223,7 +230,7 @@ def check_scheme(scheme: str) -> None:
         raise ValueError(f"scheme={scheme!r}: accepted are {', '.join(map(repr, get_args(Scheme)))}")
 
 
-def _checked_codes(codes: npt.NDArray[np.generic] | torch.Tensor, categories: int) -> Bytes:
+def _checked_codes(codes: npt.NDArray[Any] | torch.Tensor, categories: int) -> Bytes:
     array = codes.detach().cpu().numpy() if isinstance(codes, torch.Tensor) else np.asarray(codes)
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise ValueError(f"codes of shape {array.shape} and type {array.dtype}: accepted are integers, n x variables")
@@ -234,7 +241,7 @@ def _checked_codes(codes: npt.NDArray[np.generic] | torch.Tensor, categories: in
     return array.astype(np.uint8, copy=False)
 
 
-def _checked_bytes(packed: npt.NDArray[np.generic] | torch.Tensor, bits: int) -> Bytes:
+def _checked_bytes(packed: Bytes | torch.Tensor, bits: int) -> Bytes:
     array = packed.detach().cpu().numpy() if isinstance(packed, torch.Tensor) else np.asarray(packed)
     size = -(-bits // 8)
     if array.ndim != 2 or array.shape[1] != size or array.dtype != np.uint8:

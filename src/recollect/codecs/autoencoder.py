@@ -75,7 +75,7 @@ class DiscreteAutoencoder(nn.Module):
             torch.manual_seed(seed)
             self.encoder = nn.Sequential()
             for layer, stride in enumerate(strides):
-                self.encoder.append(nn.Conv2d(*widths[layer : layer + 2], KERNEL, stride, PADDING))
+                self.encoder.append(nn.Conv2d(widths[layer], widths[layer + 1], KERNEL, stride, PADDING))
                 if layer < LAYERS - 1:
                     self.encoder.extend(self._between(normalised))
             self.decoder = nn.Sequential()
@@ -112,7 +112,7 @@ class DiscreteAutoencoder(nn.Module):
     @torch.no_grad()
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
         """Codes to images in [0, 1]."""
-        codes = check_codes(codes, self.variables, self.categories).to(self.decoder[0].weight.device)
+        codes = check_codes(codes, self.variables, self.categories).to(next(self.parameters()).device)
         return self._picture(F.one_hot(codes, self.categories).float()).sigmoid()
 
     def loss(self, x: torch.Tensor) -> torch.Tensor:

@@ -24,9 +24,9 @@ START_OF_SCAN, END_OF_IMAGE = b"\xff\xda", b"\xff\xd9"
 class JPEG:
     """Images as JPEG data in slots of ``bits`` bits, each at the best quality that fits its slot.
 
-    The header says how large the image is and how to read it; it is the same for all images but for the quantisation
-    tables, which follow from the quality. It is billed once, and the quality takes the first byte of each slot. An image
-    that does not fit at quality 1 is cut off, and what is missing decodes to grey.
+    The header says how large the image is and how to read it. It is the same for all images but for the quantisation
+    tables, which follow from the quality, so it is billed once; the quality takes the first byte of each slot. An
+    image that does not fit at quality 1 is cut off, and what is missing decodes to grey.
 
     Args:
         shape: 1 or 3 channels, height and width.
@@ -84,7 +84,10 @@ class JPEG:
             if not 1 <= row[0] <= 100:
                 raise ValueError(f"code starts with quality {row[0]}: accepted are 1 to 100")
             data = _header(self.shape, int(row[0])) + row[1:].tobytes() + END_OF_IMAGE
-            image[:] = np.asarray(Image.open(io.BytesIO(data))).reshape(image.shape)
+            try:
+                image[:] = np.asarray(Image.open(io.BytesIO(data))).reshape(image.shape)
+            except OSError as error:
+                raise ValueError(f"code is not JPEG data: {error}") from error
         return torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
 
     def _pixels(self, x: torch.Tensor) -> npt.NDArray[np.uint8]:

@@ -35,4 +35,4 @@ def mnist(split: Literal["train", "test"]) -> Digits:
 
 def idx(name: str) -> bytes:
     """The bytes of one of MNIST's four files, as they were published."""
-    return lzma.decompress(resources.files(__package__).joinpath(f"{name}.xz").read_bytes())
+    return lzma.decompress(resources.files(__name__).joinpath(f"{name}.xz").read_bytes())

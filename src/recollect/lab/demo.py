@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,15 +74,41 @@ def retention(learner: rc.Learner, stream: list[rc.streams.Task]) -> float:
     return 100 * float(torch.stack(right).mean())
 
 
-def record_of(row: Row, learner: rc.Learner, score: float, seconds: float) -> dict[str, object]:
+@dataclass(frozen=True, kw_only=True)
+class Record:
     """What is recorded of a finished row."""
-    record: dict[str, object] = {"name": row.name, "paper": row.paper, "retention": score, "seconds": seconds}
-    record |= {"items": row.items, "storage_examples": 0.0, "bits_per_item": 0, "settings": asdict(row)}
-    if isinstance(learner, rc.Replay):
-        memory, bill = learner.module.memory, learner.module.memory.footprint()
-        record |= {"items": len(memory), "storage_examples": bill.examples["codes"]}
-        record |= {"bits_per_item": memory.bits_per_item, "bits": bill.bits, "codec_examples": bill.examples["codec"]}
-    return record
+
+    name: str
+    retention: float
+    paper: float
+    items: int
+    bits_per_item: int
+    storage_examples: float  # codes alone, in raw examples: the paper's incremental storage
+    codec_examples: float
+    bits: dict[str, int]  # by kind, as `footprint` bills them
+    seconds: float
+    settings: Row
+
+
+def run(row: Row, seed: int, stream: list[rc.streams.Task], on_task: Callable[[], None]) -> tuple[rc.Learner, Record]:
+    """Train a row on the stream and test it."""
+    started = time.perf_counter()
+    learner = learner_of(row, seed)
+    train(learner, stream, on_task)
+    memory = learner.module.memory if isinstance(learner, rc.Replay) else None
+    bill = memory.footprint() if memory else rc.Bill(codes=0, example=1)
+    return learner, Record(
+        name=row.name,
+        retention=retention(learner, stream),
+        paper=row.paper,
+        items=len(memory) if memory else 0,
+        bits_per_item=memory.bits_per_item if memory else 0,
+        storage_examples=bill.examples["codes"],
+        codec_examples=bill.examples["codec"],
+        bits=bill.bits,
+        seconds=time.perf_counter() - started,
+        settings=row,
+    )
 
 
 def draw(memory: rc.Memory, stream: list[rc.streams.Task], path: Path) -> None:
@@ -93,56 +120,50 @@ def draw(memory: rc.Memory, stream: list[rc.streams.Task], path: Path) -> None:
     draw_recollections(originals, recollections, [stream[int(batch.task)].name for batch in held], path)
 
 
-def table_of(records: list[dict[str, object]]) -> Table:
+def table_of(records: list[Record]) -> Table:
     """The table for the terminal."""
-    table = Table("Memory", title="MNIST-Rotations: accuracy on all 20 tasks after the last")
-    for column in ("Storage, images", "Items", "Bits an item", "Retention %", "Paper %"):
+    table = Table("", title="MNIST-Rotations, accuracy on all 20 tasks after the last")
+    for column in ("Storage", "Items", "Bits an item", "Retention", "Paper"):
         table.add_column(column, justify="right")
     for r in records:
-        cells = (f"{r['storage_examples']:.1f}", f"{r['items']:,}", f"{r['bits_per_item']:,}")
-        table.add_row(str(r["name"]), *cells, f"[bold]{r['retention']:.1f}[/]", f"{r['paper']}")
+        cells = (f"{r.storage_examples:.1f} images", f"{r.items:,}", f"{r.bits_per_item:,}")
+        table.add_row(r.name, *cells, f"[bold]{r.retention:.1f} %[/]", f"{r.paper} %")
     return table
 
 
 def main() -> None:
     """Run the rows, show the table, write the records and the picture."""
     parser = argparse.ArgumentParser(prog="python -m recollect.lab.demo", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="of stream, models, codec and memory (default 0)")
-    parser.add_argument("--out", type=Path, default=Path("recollect-demo"), help="folder to write to")
+    parser.add_argument("--seed", type=int, default=0, help="of stream, models, codec and memory (default: 0)")
+    parser.add_argument("--out", type=Path, default=Path("recollect-demo"), help="folder for what is written")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
 
     console = Console()
-    console.print("MNIST-Rotations: 20 tasks of 1,000 digits, each turned further, seen once and never again.")
+    console.print("20 tasks of 1,000 digits, each task turned further than the one before, all seen once.")
     stream = rc.streams.mnist_rotations(seed=arguments.seed)
+    columns = (TextColumn("{task.description:21}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
     records, learner = [], None
-    columns = (TextColumn("{task.description:22}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        bars = [progress.add_task(row.name, total=len(stream)) for row in ROWS]
-        for row, bar in zip(ROWS, bars, strict=True):
-            started = time.perf_counter()
-
-            def on_task(bar=bar, row=row) -> None:
-                progress.advance(bar)
-                if not console.is_terminal:
-                    console.print(f"{row.name}: {progress.tasks[bar].completed:.0f} of {len(stream)} tasks")
-
-            learner = learner_of(row, arguments.seed)
-            train(learner, stream, on_task)
-            records.append(record_of(row, learner, retention(learner, stream), time.perf_counter() - started))
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        for row in ROWS:
+            bar = progress.add_task(row.name, total=len(stream))
+            learner, record = run(row, arguments.seed, stream, partial(progress.advance, bar))
+            records.append(record)
+            if not console.is_terminal:
+                console.print(f"{record.name}: retention {record.retention:.1f} % after {record.seconds:.0f} s")
     assert isinstance(learner, rc.Replay)
     picture, results = arguments.out / "recollections.png", arguments.out / f"seed{arguments.seed}.json"
     draw(learner.module.memory, stream, picture)
-    run = {"experiment": "demo", "profile": "quick", "seed": arguments.seed, "rows": records}
-    results.write_text(json.dumps(run | {"environment": environment()}, indent=2) + "\n")
+    rows = [asdict(record) for record in records]
+    written = {"experiment": "demo", "profile": "quick", "seed": arguments.seed, "rows": rows}
+    results.write_text(json.dumps(written | {"environment": environment()}, indent=2) + "\n")
 
     console.print(table_of(records))
     console.print(
-        f"Storage counts codes, as the paper does. The codec of the last row takes as much as "
-        f"{records[-1]['codec_examples']:,.0f} images more;\nit is the paper's with a group norm, SiLU and no sampling "
-        f"noise, which learns faster in a single pass."
+        f"Storage is that of the codes, as in the paper; the codec takes as much as {records[-1].codec_examples:,.0f} "
+        f"images more. It is the paper's with a group norm, SiLU and no sampling noise: it learns faster in one pass."
     )
-    console.print(f"Originals and recollections: {picture}\nEvery number: {results}")
+    console.print(f"Originals above their recollections: {picture}\nEvery number: {results}")
 
 
 if __name__ == "__main__":

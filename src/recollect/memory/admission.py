@@ -23,7 +23,10 @@ NOT_KEPT = -1
 class Admission(Protocol):
     """A rule. ``held`` items sit in the slots that `slots` gives for the ranks 0 to held - 1."""
 
-    held: int
+    @property
+    def held(self) -> int:
+        """Items held."""
+        ...
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """A slot for each example in order, or NOT_KEPT; a later example may be given the slot of an earlier one."""
@@ -46,7 +49,7 @@ class Reservoir:
         self.held = self.seen = 0
         self._next_seen = 0
 
-    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
         order = np.arange(self.seen, self.seen + len(labels))
         drawn = rng.integers(0, order + 1)
@@ -67,8 +70,8 @@ class Reservoir:
 class Balanced:
     """As many items of each class as can be; within a class every example seen is held with the same probability.
 
-    Class-balancing reservoir sampling: with the memory full, a new example takes the place of a random one of the largest
-    class. A class that has once been the largest is full: its examples compete with each other only.
+    Class-balancing reservoir sampling: with the memory full, a new example takes the place of a random one of the
+    largest class. A class that has once been the largest is full: its examples compete with each other only.
     """
 
     def __init__(self, capacity: int, classes: int, index: PackedIndex) -> None:
@@ -81,7 +84,7 @@ class Balanced:
         """Items held."""
         return int(self.state.held.sum())
 
-    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """One example after the other, since each changes the balance."""
         counts = self._next = self.state.copy()
         written: dict[int, int] = {}  # slot -> label, of the examples before this one in the batch
@@ -152,7 +155,7 @@ class Ring:
         """Items held."""
         return sum(run.held for run in self.rings.values())
 
-    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:  # noqa: ARG002
+    def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """Examples of a task take the slots of its run one after the other, round and round."""
         order = list(dict.fromkeys([*self.rings, *tasks.tolist()]))
         share = self.capacity // len(order)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import nn
 
@@ -20,6 +22,6 @@ class MLP(nn.Sequential):
         layers: list[nn.Module] = [nn.Flatten()]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            for before, after in zip(sizes, sizes[1:], strict=False):
+            for before, after in itertools.pairwise(sizes):
                 layers += [nn.Linear(before, after), nn.ReLU()]
         super().__init__(*layers[:-1])

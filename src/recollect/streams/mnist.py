@@ -12,7 +12,6 @@ from recollect.checks import check_at_least
 from recollect.data import Digits, mnist
 from recollect.streams.task import Examples, Task
 
-
 HELD_OUT = 10_000  # training images that `validation` keeps for testing
 
 
@@ -30,7 +29,7 @@ def mnist_rotations(
 
     >>> stream = mnist_rotations(seed=0, tasks=2)
     >>> [task.name for task in stream]
-    ['57.3 degrees', '97.7 degrees']
+    ['57.3 degrees', '164.5 degrees']
     >>> stream[1].train.x.shape, stream[1].test.x.shape
     (torch.Size([1000, 1, 28, 28]), torch.Size([10000, 1, 28, 28]))
     """

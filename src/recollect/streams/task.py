@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-
 from recollect.checks import check_at_least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import torch
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Images at 8 bits a channel, n x C x H x W, and their labels.
 
+    >>> import torch
     >>> examples = Examples(torch.zeros(25, 1, 28, 28, dtype=torch.uint8), torch.zeros(25, dtype=torch.long))
     >>> [len(x) for x, y in examples.batches(10)]
     [10, 10, 5]

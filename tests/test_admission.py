@@ -1,0 +1,136 @@
+"""Admission rules: their statistics by chi-square, and their contents against slow models."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.index import PackedIndex
+
+Integers = npt.NDArray[np.int64]
+
+
+class Rig:
+    """An admission rule with an index, fed with numbered examples as the memory feeds it."""
+
+    def __init__(self, rule: str, capacity: int, *, classes: int = 16, tasks: int = 16, seed: int = 0) -> None:
+        self.index = PackedIndex(capacity, code_bits=1, label_bits=4, task_bits=4)
+        self.rng = np.random.default_rng(seed)
+        self.rule: Admission = {
+            "reservoir": lambda: Reservoir(capacity),
+            "balanced": lambda: Balanced(capacity, classes, self.index),
+            "ring": lambda: Ring(capacity, self.index),
+        }[rule]()
+        self.seen = 0
+
+    def show(self, labels: Integers, tasks: Integers | None = None) -> None:
+        tasks = np.zeros_like(labels) if tasks is None else tasks
+        slots = self.rule.decide(labels, tasks, self.rng)
+        self.rule.commit()
+        for example, slot in enumerate(slots):  # one after the other: the last of a slot stays
+            if slot != NOT_KEPT:
+                at = np.array([slot])
+                self.index.labels.write_integers(at, labels[[example]])
+                self.index.tasks.write_integers(at, tasks[[example]])
+                self.index.ids.write_integers(at, np.array([self.seen + example]))
+        self.seen += len(labels)
+
+    def held(self) -> tuple[list[int], list[int], list[int]]:
+        """Ids, labels and tasks."""
+        slots = self.rule.slots(np.arange(self.rule.held))
+        arrays = (self.index.ids, self.index.labels, self.index.tasks)
+        ids, labels, tasks = (array.read_integers(slots).tolist() for array in arrays)
+        assert len(set(ids)) == len(ids)
+        return ids, labels, tasks
+
+
+def even(counts: npt.NDArray[np.int64], streams: int, held: int) -> float:
+    """p-value for: of every stream each of these examples was held with the same probability.
+
+    Exactly ``held`` of n are held each time, so counts are correlated; the factor (n - 1) / n accounts for that.
+    """
+    n = len(counts)
+    share = held / n
+    statistic = ((counts - streams * share) ** 2).sum() / (streams * share * (1 - share)) * (n - 1) / n
+    return float(chi2.sf(statistic, n - 1))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 40])
+def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
+    streams, length, capacity = 3000, 40, 12
+    counts = np.zeros(length, np.int64)
+    for seed in range(streams):
+        rule, rng = Reservoir(capacity), np.random.default_rng(seed)
+        slots: dict[int, int] = {}
+        for start in range(0, length, batch):
+            labels = np.zeros(min(batch, length - start), np.int64)
+            for example, slot in enumerate(rule.decide(labels, labels, rng).tolist(), start=start):
+                slots |= {slot: example} if slot != NOT_KEPT else {}
+            rule.commit()
+        assert sorted(slots) == list(range(capacity))
+        counts[list(slots.values())] += 1
+    assert even(counts, streams, capacity) > 1e-3
+
+
+def test_balanced_holds_every_example_of_a_full_class_with_the_same_probability():
+    streams, counts = 1500, np.zeros(30, np.int64)
+    labels = np.array([0] * 20 + [1, 0, 2] * 10)  # 30 of class 0, 10 each of 1 and 2
+    zeros = np.flatnonzero(labels == 0)
+    for seed in range(streams):
+        rig = Rig("balanced", 12, seed=seed)
+        for start in range(0, len(labels), 5):
+            rig.show(labels[start : start + 5])
+        ids, kinds, _ = rig.held()
+        assert Counter(kinds) == {0: 4, 1: 4, 2: 4}
+        counts[np.searchsorted(zeros, [i for i in ids if labels[i] == 0])] += 1
+    assert even(counts, streams, 4) > 1e-3
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=150), st.integers(1, 20), st.integers(1, 9), st.integers(0, 99))
+def test_balanced_gives_room_to_the_rare(labels: list[int], capacity: int, batch: int, seed: int):
+    rig = Rig("balanced", capacity, seed=seed)
+    for start in range(0, len(labels), batch):
+        rig.show(np.array(labels[start : start + batch]))
+    ids, kinds, _ = rig.held()
+    assert len(ids) == min(capacity, len(labels))
+    assert all(labels[i] == kind for i, kind in zip(ids, kinds, strict=True))
+    held, seen = Counter(kinds), Counter(labels)
+    largest = max(held.values())
+    for label, count in seen.items():
+        assert held[label] == count or held[label] >= largest - 1  # whoever lacks items is among the largest
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=120), st.integers(5, 30), st.integers(1, 9))
+def test_a_ring_is_the_most_recent_of_each_task(tasks: list[int], capacity: int, batch: int):
+    rig = Rig("ring", capacity)
+    model: dict[int, deque[int]] = {}
+    for start in range(0, len(tasks), batch):
+        part = tasks[start : start + batch]
+        rig.show(np.zeros(len(part), np.int64), np.array(part))
+        for task in part:
+            model.setdefault(task, deque())
+        model = {task: deque(queue, capacity // len(model)) for task, queue in model.items()}
+        for number, task in enumerate(part, start=start):
+            model[task].append(number)
+        ids, _, held_tasks = rig.held()
+        for task, queue in model.items():
+            assert {i for i, t in zip(ids, held_tasks, strict=True) if t == task} == set(queue)
+        assert len(ids) == sum(map(len, model.values()))
+
+
+def test_a_ring_needs_a_slot_for_each_task_and_stays_as_it_was_when_it_has_none():
+    rig = Rig("ring", 2)
+    rig.show(np.zeros(3, np.int64), np.array([0, 0, 1]))
+    before = rig.held()
+    with pytest.raises(ValueError, match="3 tasks and capacity=2: a ring needs a slot for each task"):
+        rig.show(np.zeros(1, np.int64), np.array([2]))
+    assert rig.held() == before

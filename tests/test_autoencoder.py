@@ -1,0 +1,168 @@
+"""The paper's autoencoder, against its formula and its two equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+from torch import nn
+
+from recollect import DiscreteAutoencoder
+
+# Every code shape that the paper names, with the images it is used for.
+MNIST_SHAPES = (
+    "104x4 139x8 168x2 62x2 38x2 6x20 10x20 6x16 12x10 10x14 24x3 6x2 40x3 20x2 8x6 12x6 30x2 24x6 4x37 8x15 48x10 "
+    "209x8 12x37 313x4 392x3 50x18 108x3 208x2 68x5"
+)
+OMNIGLOT_SHAPES = "62x2 312x2 32x2 50x2 134x2"
+CIFAR_SHAPES = "48x2 98x2 244x2 294x2 620x3 76x2"
+NAMED = [((1, 28, 28), code) for code in (MNIST_SHAPES + " " + OMNIGLOT_SHAPES).split()]
+NAMED += [((3, 32, 32), code) for code in CIFAR_SHAPES.split()]
+
+
+@pytest.mark.parametrize(("shape", "code"), NAMED)
+def test_parameters_are_those_of_the_formula(shape: tuple[int, int, int], code: str):
+    variables, categories = map(int, code.split("x"))
+    with torch.device("meta"):  # the largest have millions of parameters, and only their number matters here
+        codec = DiscreteAutoencoder(shape, variables, categories)
+    filters, channels = variables * categories // 4, shape[0]
+    assert codec.parameter_count == 100 * filters**2 + 50 * channels * filters + 5 * filters + channels
+    assert codec.storage_bits == 32 * codec.parameter_count
+
+
+def test_codecs_weigh_what_was_worked_out_from_the_paper():
+    weights = {(104, 4): 5_547, (139, 8): 39_508}
+    for (variables, categories), images in weights.items():
+        assert DiscreteAutoencoder((1, 28, 28), variables, categories).storage_bits // 6_272 == images
+
+
+@settings(max_examples=60)
+@given(st.integers(8, 64), st.integers(8, 64), st.integers(1, 4), st.booleans())
+def test_every_size_goes_in_and_comes_out(height: int, width: int, channels: int, normalised: bool):
+    codec = DiscreteAutoencoder((channels, height, width), 6, 2, normalised=normalised)
+    x = torch.rand(2, channels, height, width)
+    codes = codec.encode(x)
+    assert codes.shape == (2, 6)
+    assert codes.dtype == torch.int64
+    assert int(codes.max()) < 2
+    decoded = codec.decode(codes)
+    assert decoded.shape == x.shape
+    assert 0 <= float(decoded.min()) <= float(decoded.max()) <= 1
+
+
+class Fixed(nn.Module):
+    """Gives a parameter in place of an encoder's output."""
+
+    def __init__(self, logits: torch.Tensor) -> None:
+        super().__init__()
+        self.logits = nn.Parameter(logits)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.logits.expand(len(x), -1, -1, -1)
+
+
+def test_codes_are_drawn_with_the_probabilities_of_the_encoder():
+    """Equation 1: the Gumbel-max trick draws from the softmax of the logits."""
+    codec = DiscreteAutoencoder((1, 8, 8), 4, 3)
+    logits = torch.randn(1, 3, 2, 2)
+    codec.encoder = nn.Sequential(Fixed(logits))
+    drawn = codec.encode(torch.zeros(20_000, 1, 8, 8)).numpy()
+    by_variable = logits[0].permute(1, 2, 0).reshape(4, 3).double().softmax(-1).numpy()
+    for variable in range(4):
+        counts = np.bincount(drawn[:, variable], minlength=3)
+        assert chisquare(counts, by_variable[variable] * len(drawn)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.5])
+def test_the_gradient_is_that_of_the_gumbel_softmax(tau: float):
+    """Equation 2: with y = softmax((g + log p) / tau), d(w y) / d(log p_i) = y_i (w_i - w y) / tau."""
+    codec = DiscreteAutoencoder((1, 8, 8), 4, 3, tau=tau, seed=5)
+    fixed = Fixed(torch.randn(1, 3, 2, 2))
+    weights = torch.randn(1, 3, 2, 2)
+    codec.encoder, codec.decoder = nn.Sequential(fixed), nn.Sequential(Weighted(weights))
+    value = codec(torch.zeros(1, 1, 8, 8))
+
+    uniform = torch.rand((1, 4, 3), generator=torch.Generator().manual_seed(5))
+    scores = fixed.logits.detach().permute(0, 2, 3, 1).reshape(4, 3) - torch.log(-torch.log(uniform[0]))
+    w = weights.permute(0, 2, 3, 1).reshape(4, 3)
+    assert float(value.detach()) == pytest.approx(float(w[range(4), scores.argmax(-1)].sum()), rel=1e-5)
+
+    value.backward()
+    y = (scores / tau).softmax(-1)
+    expected = y * (w - (w * y).sum(-1, keepdim=True)) / tau
+    assert fixed.logits.grad is not None
+    torch.testing.assert_close(fixed.logits.grad.permute(0, 2, 3, 1).reshape(4, 3), expected)
+
+
+class Weighted(nn.Module):
+    """Gives a weighted sum in place of a decoder's picture."""
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        super().__init__()
+        self.weights = weights
+
+    def forward(self, code: torch.Tensor) -> torch.Tensor:
+        return (code * self.weights).sum()
+
+
+def test_encoding_is_stochastic_or_deterministic_as_asked():
+    x = torch.rand(30, 1, 28, 28)
+    codec = DiscreteAutoencoder((1, 28, 28), 38, 2)
+    assert not torch.equal(codec.encode(x), codec.encode(x))
+    assert torch.equal(codec.encode(x, stochastic=False), codec.encode(x, stochastic=False))
+    plain = DiscreteAutoencoder((1, 28, 28), 38, 2, stochastic=False)
+    assert torch.equal(plain.encode(x), codec.encode(x, stochastic=False))  # same seed, same weights
+
+
+def test_a_seed_fixes_weights_and_draws_whatever_the_global_generator_does():
+    x = torch.rand(5, 1, 28, 28)
+    torch.manual_seed(1)
+    first = DiscreteAutoencoder((1, 28, 28), 38, 2, seed=3)
+    codes = first.encode(x)
+    torch.manual_seed(2)
+    state = torch.get_rng_state()
+    second = DiscreteAutoencoder((1, 28, 28), 38, 2, seed=3)
+    assert torch.equal(second.encode(x), codes)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.equal(DiscreteAutoencoder((1, 28, 28), 38, 2, seed=4).encode(x), codes)
+
+
+@pytest.mark.parametrize("changes", [{}, {"stochastic": False, "normalised": True}])
+def test_it_learns_to_tell_two_images_apart(changes: dict[str, bool]):
+    x = torch.zeros(2, 1, 8, 8)
+    x[0, :, :4], x[1, :, 4:] = 1, 1  # their mean is grey, at a distance of 0.5 from both
+    codec = DiscreteAutoencoder((1, 8, 8), 16, 2, **changes)
+    optimiser = torch.optim.Adam(codec.parameters(), lr=3e-3)
+    for _ in range(300):
+        optimiser.zero_grad()
+        codec.loss(x).backward()
+        optimiser.step()
+    assert float((codec.decode(codec.encode(x)) - x).abs().mean()) < 0.1
+
+
+def test_the_loss_is_the_binary_cross_entropy_of_the_reconstruction():
+    codec = DiscreteAutoencoder((1, 8, 8), 16, 2, stochastic=False)
+    x = torch.rand(3, 1, 8, 8)
+    p = codec.decode(codec.encode(x)).double()
+    expected = -(x * p.log() + (1 - x) * (1 - p).log()).mean()
+    assert float(codec.loss(x).detach()) == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shape": (1, 7, 28)}, "height and width from 8 to 64"),
+        ({"shape": (1, 28, 65)}, "height and width from 8 to 64"),
+        ({"shape": (1, 28)}, r"shape=\(1, 28\)"),
+        ({"variables": 7, "categories": 3}, "multiple of 4"),
+        ({"categories": 1}, "categories=1"),
+        ({"tau": 0.0}, "tau=0.0: accepted is a temperature above 0"),
+    ],
+)
+def test_it_refuses(arguments: dict[str, object], message: str):
+    accepted = {"shape": (1, 28, 28), "variables": 8, "categories": 2}
+    with pytest.raises(ValueError, match=message):
+        DiscreteAutoencoder(**(accepted | arguments))  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,174 @@
+"""Checks that every learner must pass with every codec and memory, and Replay against Algorithm 1."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import recollect as rc
+from recollect.memory.memory import Rule
+
+SHAPE = (1, 12, 12)
+CODECS: dict[str, Callable[[], rc.Codec]] = {
+    "raw": lambda: rc.RawPixels(SHAPE),
+    "resized": lambda: rc.ResizedPixels(SHAPE, size=(4, 4), bits=2),
+    "jpeg": lambda: rc.JPEG(SHAPE, bits=400),
+    "autoencoder": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3),
+}
+RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
+
+
+def mlp() -> nn.Module:
+    return rc.models.MLP(inputs=144, hidden=(16,), classes=10)
+
+
+def replay(codec: rc.Codec, rule: Rule, model: nn.Module | None = None) -> rc.Replay:
+    memory = rc.Memory(codec, capacity=12, admission=rule, classes=10, tasks=4)
+    module = rc.RecollectionModule(memory, steps=2)
+    return rc.Replay(model or mlp(), module, learning_rate=0.1, batch_size=5)
+
+
+LEARNERS: dict[str, Callable[[], rc.Learner]] = {"online": lambda: rc.Online(mlp(), learning_rate=0.1)}
+for codec_name, make_codec in CODECS.items():
+    for rule_name in RULES:
+        LEARNERS[f"replay-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: replay(c(), r)
+
+
+def batches(count: int = 8) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (torch.rand(3, *SHAPE, generator=generator), torch.randint(0, 10, (3,), generator=generator), number // 2)
+        for number in range(count)
+    ]
+
+
+def parameters(learner: rc.Learner) -> torch.Tensor:
+    codec = learner.module.memory.codec if isinstance(learner, rc.Replay) else None
+    trained = [*learner.model.parameters(), *(codec.parameters() if isinstance(codec, nn.Module) else [])]
+    return torch.cat([parameter.detach().flatten() for parameter in trained])
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_same_stream_gives_the_same_learner(name: str):
+    first, second = LEARNERS[name](), LEARNERS[name]()
+    untrained = parameters(first)
+    for x, y, task in batches():
+        first.observe(x, y, task)
+        torch.rand(3)  # whatever else draws from the global generator
+        second.observe(x, y, task)
+        first.predict(x, task)
+    assert torch.equal(parameters(first), parameters(second))
+    assert not torch.equal(parameters(first), untrained)
+    assert first.predict(batches()[0][0], 0).shape == (3,)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name.startswith("replay")])
+def test_the_budget_is_never_exceeded_and_bad_input_changes_nothing(name: str):
+    learner = LEARNERS[name]()
+    assert isinstance(learner, rc.Replay)
+    memory = learner.module.memory
+    for x, y, task in batches():
+        learner.observe(x, y, task)
+        assert len(memory) <= 12
+        assert memory.footprint().incremental == 8 * memory._index.nbytes
+    before, held = parameters(learner), memory.ids
+    for x, y, task in ((X_NAN, 0, 0), (X_ONE, 10, 0), (X_ONE, 0, 4)):
+        with pytest.raises(ValueError, match="accepted"):
+            learner.observe(x, y, task)
+    assert torch.equal(parameters(learner), before)
+    assert torch.equal(memory.ids, held)
+
+
+X_ONE = torch.ones(1, *SHAPE)
+X_NAN = X_ONE * torch.nan
+
+
+def test_replay_is_algorithm_1():
+    learner = replay(rc.DiscreteAutoencoder(SHAPE, 8, 3), "reservoir")
+    M = copy.deepcopy(learner.module.memory)
+    F, codec = copy.deepcopy(learner.model), M.codec
+    assert isinstance(codec, rc.DiscreteAutoencoder)
+    beta = torch.optim.Adam(codec.parameters(), lr=1e-3)
+    alpha = 0.1
+    for x, y, t in batches():
+        learner.observe(x, y, t)
+
+        X, Y = [], []
+        for _ in range(2):
+            z = M.sample(5) if len(M) else None
+            X.append(torch.cat([x, z.x]) if z else x)
+            Y.append(torch.cat([y, z.y]) if z else y)
+        for s in range(2):
+            beta.zero_grad()
+            codec.loss(X[s]).backward()
+            beta.step()
+        theta = list(F.parameters())
+        g = torch.autograd.grad(nn.functional.cross_entropy(F(X[0]), Y[0]), theta)
+        with torch.no_grad():
+            for parameter, gradient in zip(theta, g, strict=True):
+                parameter -= alpha * gradient
+        M.write(x, y, t)
+
+    theirs = torch.cat([p.detach().flatten() for p in [*F.parameters(), *codec.parameters()]])
+    torch.testing.assert_close(parameters(learner), theirs, rtol=1e-3, atol=1e-5)
+    assert torch.equal(learner.module.memory.ids, M.ids)
+
+
+def test_online_is_gradient_descent_on_the_new_examples():
+    learner, F = rc.Online(mlp(), learning_rate=0.1), mlp()
+    x, y, _ = batches()[0]
+    learner.observe(x, y)
+    theta = list(F.parameters())
+    g = torch.autograd.grad(nn.functional.cross_entropy(F(x), y), theta)
+    for ours, parameter, gradient in zip(learner.model.parameters(), theta, g, strict=True):
+        torch.testing.assert_close(ours, parameter - 0.1 * gradient)
+
+
+class TaskModel(nn.Module):
+    """A model of x and t that remembers the tasks it was asked about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.asked = mlp(), []
+
+    def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+        self.asked.append(task.tolist())
+        return self.inner(x)
+
+
+def test_a_model_that_takes_the_task_is_given_the_task_of_each_example():
+    model = TaskModel()
+    learner = replay(rc.RawPixels(SHAPE), "reservoir", model)
+    learner.observe(X_ONE, 3, task=1)
+    learner.observe(X_ONE, 3, task=2)
+    learner.predict(X_ONE, task=3)
+    assert model.asked == [[1], [2, 1, 1, 1, 1, 1], [3]]
+
+
+def test_replay_refuses_a_batch_size_of_zero():
+    module = rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=5))
+    with pytest.raises(ValueError, match="batch_size=0"):
+        rc.Replay(mlp(), module, batch_size=0)
+
+
+def test_replay_remembers_what_online_learning_forgets():
+    """Two tasks that never meet: without a memory the second erases the first."""
+    generator = torch.Generator().manual_seed(0)
+    means = torch.rand(4, *SHAPE, generator=generator)
+    x = (means[:, None] + 0.1 * torch.randn(4, 50, *SHAPE, generator=generator)).clamp(0, 1)
+    scores = {}
+    for name in ("online", "replay-resized-reservoir"):
+        learner = LEARNERS[name]()
+        for task, classes in enumerate(([0, 1], [2, 3])):
+            for _ in range(5):
+                for number in range(0, 50, 5):
+                    for label in classes:
+                        learner.observe(x[label, number : number + 5], label, task)
+        old = torch.stack([(learner.predict(x[label]) == label).float().mean() for label in (0, 1)])
+        scores[name] = float(old.mean())
+    assert scores["online"] < 0.6
+    assert scores["replay-resized-reservoir"] > 0.9
