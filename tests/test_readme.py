@@ -1,0 +1,37 @@
+"""The README: its table is that of the recorded runs, and its code runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import recollect as rc
+from recollect.lab.tables import rendered
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_table_is_the_one_of_the_recorded_runs():
+    assert rendered(README, ROOT / "results") == README, "run `make tables`"
+
+
+def test_the_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    small = rc.streams.mnist_rotations(tasks=2, train_examples=30)
+    monkeypatch.setattr(rc.streams, "mnist_rotations", lambda seed: small)
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+    memory = names["memory"]
+    assert isinstance(memory, rc.Memory)
+    assert len(memory) == 60
+    assert str(memory.footprint()) in (printed := capsys.readouterr().out)
+    assert "620 3 983" in printed
+
+
+def test_links_lead_somewhere():
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", README):
+        assert (ROOT / link).exists(), link
