@@ -23,11 +23,13 @@ def demo_table(runs: list[dict[str, Any]]) -> str:
     environment = runs[0]["environment"]
     codec = runs[0]["rows"][-1]["codec_examples"]
     seconds = max(sum(row["seconds"] for row in run["rows"]) for run in runs)
-    return "\n".join(lines) + (
-        f"\n\nStorage is that of the codes, as in the paper; the codec takes as much as {codec:,.0f} images more. It is the\n"
-        f"paper's codec with a group norm, SiLU and no sampling noise. Learning rate and batch size of each row were chosen on\n"
-        f"held-out training images. {seconds:.0f} seconds a seed on {environment['cores']} cores of an {environment['cpu']}."
+    notes = (
+        f"Storage is that of the codes, as in the paper; the codec takes as much as {codec:,.0f} images more.",
+        "It is the paper's codec with a group norm, SiLU and no sampling noise.",
+        "Learning rate and batch size of each row were chosen on held-out training images.",
+        f"{seconds:.0f} seconds a seed on {environment['cores']} cores of an {environment['cpu']}.",
     )
+    return "\n".join([*lines, "", *notes])
 
 
 def rendered(readme: str, results: Path) -> str:
