@@ -93,6 +93,18 @@ def test_balanced_holds_every_example_of_a_full_class_with_the_same_probability(
     assert even(counts, streams, 4) > 1e-3
 
 
+def test_with_more_classes_than_slots_every_class_is_equally_likely_to_be_held():
+    streams, counts = 2000, np.zeros(16, np.int64)
+    for seed in range(streams):
+        rig = Rig("balanced", 4, seed=seed)
+        for start in range(0, 48, 6):
+            rig.show(np.arange(start, start + 6) % 16)
+        _, kinds, _ = rig.held()
+        assert len(set(kinds)) == 4
+        counts[kinds] += 1
+    assert even(counts, streams, 4) > 1e-3
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=150), st.integers(1, 20), st.integers(1, 9), st.integers(0, 99))
 def test_balanced_gives_room_to_the_rare(labels: list[int], capacity: int, batch: int, seed: int):

@@ -11,6 +11,8 @@ from scipy.stats import chisquare
 from torch import nn
 
 from recollect import DiscreteAutoencoder
+from recollect.models import MLP
+from recollect.seeding import derived
 
 # Every code shape that the paper names, with the images it is used for.
 MNIST_SHAPES = (
@@ -31,6 +33,7 @@ def test_parameters_are_those_of_the_formula(shape: tuple[int, int, int], code: 
     filters, channels = variables * categories // 4, shape[0]
     assert codec.parameter_count == 100 * filters**2 + 50 * channels * filters + 5 * filters + channels
     assert codec.storage_bits == 32 * codec.parameter_count
+    assert codec.half().storage_bits == 16 * codec.parameter_count
 
 
 def test_codecs_weigh_what_was_worked_out_from_the_paper():
@@ -85,7 +88,7 @@ def test_the_gradient_is_that_of_the_gumbel_softmax(tau: float):
     codec.encoder, codec.decoder = nn.Sequential(fixed), nn.Sequential(Weighted(weights))
     value = codec(torch.zeros(1, 1, 8, 8))
 
-    uniform = torch.rand((1, 4, 3), generator=torch.Generator().manual_seed(5))
+    uniform = torch.rand((1, 4, 3), generator=torch.Generator().manual_seed(derived(5, "Gumbel noise")))
     scores = fixed.logits.detach().permute(0, 2, 3, 1).reshape(4, 3) - torch.log(-torch.log(uniform[0]))
     w = weights.permute(0, 2, 3, 1).reshape(4, 3)
     assert float(value.detach()) == pytest.approx(float(w[range(4), scores.argmax(-1)].sum()), rel=1e-5)
@@ -115,6 +118,21 @@ def test_encoding_is_stochastic_or_deterministic_as_asked():
     assert torch.equal(codec.encode(x, stochastic=False), codec.encode(x, stochastic=False))
     plain = DiscreteAutoencoder((1, 28, 28), 38, 2, stochastic=False)
     assert torch.equal(plain.encode(x), codec.encode(x, stochastic=False))  # same seed, same weights
+
+
+def test_one_seed_draws_different_numbers_for_different_purposes():
+    codec, model = DiscreteAutoencoder((1, 28, 28), 104, 4, seed=3), MLP(seed=3)
+    first, second = (next(iter(module.parameters())).detach().flatten()[:2000] for module in (codec, model))
+    uniform = torch.rand(2000, generator=codec._generator)
+    for one, other in ((first, second), (first, uniform), (second, uniform)):
+        assert abs(float(torch.corrcoef(torch.stack([one, other]))[0, 1])) < 0.1
+
+
+def test_building_leaves_the_generators_of_other_devices_alone(monkeypatch: pytest.MonkeyPatch):
+    seeds: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    DiscreteAutoencoder((1, 28, 28), 8, 2)
+    assert seeds == []
 
 
 def test_a_seed_fixes_weights_and_draws_whatever_the_global_generator_does():

@@ -72,8 +72,8 @@ def test_the_best_shape_for_5000_cifar_items_is_the_one_the_paper_chose(storage:
 
 @settings(max_examples=25)
 @given(
-    st.integers(1, 40),
-    st.integers(1, 60),
+    st.integers(1, 6),
+    st.integers(40, 200),
     st.sampled_from([MNIST, (3, 8, 8)]),
     st.booleans(),
     st.sampled_from(["binary", "radix"]),
@@ -91,7 +91,7 @@ def test_plan_is_the_best_of_all_shapes(
     for categories in range(2, 257):
         for variables in itertools.count(1):
             if variables * categories % 4 == 0:
-                if cost(variables, categories) > room or variables > 300:
+                if cost(variables, categories) > room:
                     break
                 fitting.append((variables * math.log2(categories), variables * categories))
     if not fitting:
@@ -99,8 +99,6 @@ def test_plan_is_the_best_of_all_shapes(
             plan(shape=shape, storage_examples=storage, items=items, count_codec=count_codec, scheme=scheme)
         return
     best = max(capacity for capacity, _ in fitting)
-    if best > 299:
-        return  # the brute search was cut off
     result = plan(shape=shape, storage_examples=storage, items=items, count_codec=count_codec, scheme=scheme)
     assert cost(result.variables, result.categories) <= room
     assert result.capacity >= 0.995 * best
@@ -125,12 +123,19 @@ def test_hypothesis_1_fails_for_a_buffer_larger_than_the_codes():
         ({"items": 5, "variables": 7, "categories": 3}, "multiple of 4"),
         ({"items": 5, "variables": 8, "categories": 3, "scheme": "unary"}, "scheme='unary'"),
         ({"items": 5, "storage_examples": 2, "shape": (28, 28)}, r"shape=\(28, 28\)"),
+        ({"items": 5, "storage_examples": 2, "shape": (1, 28, 65)}, "height and width from 8 to 64"),
+        ({"items": 5, "storage_examples": 2, "shape": (1, 0, 28)}, "=0: accepted is a whole number of at least 1"),
         ({"storage_examples": 0.01, "variables": 76, "categories": 2}, r"too little by 14 bits"),
     ],
 )
 def test_plan_refuses(arguments: dict[str, object], message: str):
     with pytest.raises(ValueError, match=message):
         plan(**({"shape": MNIST} | arguments))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_code_is_never_larger_than_the_image():
+    result = plan(shape=CIFAR, storage_examples=1000, items=10)
+    assert result.bits_per_item <= raw_bits(CIFAR)
 
 
 def test_a_bill_adds_up():

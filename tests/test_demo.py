@@ -12,6 +12,8 @@ from PIL import Image
 import recollect as rc
 from recollect.lab import demo, demo_tuning
 
+RESULTS = Path(__file__).parents[1] / "results" / "demo"
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,15 +50,26 @@ def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sys, "argv", ["tuning", "--out", str(out)])
     monkeypatch.setattr(demo_tuning, "ROWS", demo.ROWS[:1])
     demo_tuning.main()
-    trials = json.loads(out.read_text())
-    assert len(trials) == len(demo_tuning.LEARNING_RATES) * len(demo_tuning.SEEDS)
-    trials[0]["retention"] = 99.0  # would be overwritten if it were run again
-    out.write_text(json.dumps(trials[:-1]))
+    recorded = json.loads(out.read_text())
+    assert len(recorded["trials"]) == len(demo_tuning.grid())
+    recorded["trials"][0]["retention"] = 99.0  # would be overwritten if it were run again
+    last = recorded["trials"].pop()
+    out.write_text(json.dumps(recorded))
     demo_tuning.main()
-    assert json.loads(out.read_text()) == trials
+    again = json.loads(out.read_text())["trials"]
+    assert again[:-1] == recorded["trials"]
+    assert again[-1]["retention"] == last["retention"]
+
+
+def test_recollections_are_ahead_of_real_images_by_ten_points_on_every_recorded_seed():
+    runs = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("seed*.json"))]
+    assert len(runs) >= 3
+    for run in runs:
+        _, real, recollections = (row["retention"] for row in run["rows"])
+        assert recollections - real >= 10
 
 
 def test_the_demo_s_settings_are_those_that_were_best_on_held_out_images():
-    recorded = Path(__file__).parents[1] / "results" / "demo" / "tuning.json"
-    best = demo_tuning.best([demo_tuning.Trial(**trial) for trial in json.loads(recorded.read_text())])
+    recorded = json.loads((RESULTS / "tuning.json").read_text())
+    best = demo_tuning.best([demo_tuning.Trial(**trial) for trial in recorded["trials"]])
     assert {row.name: (row.learning_rate, row.batch_size) for row in demo.ROWS} == best

@@ -66,6 +66,17 @@ def test_the_same_stream_gives_the_same_learner(name: str):
     assert first.predict(batches()[0][0], 0).shape == (3,)
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("x", [torch.ones(1, *SHAPE) * torch.nan, torch.ones(0, *SHAPE), torch.ones(1, *SHAPE) * 255])
+def test_bad_images_are_refused_and_change_nothing(name: str, x: torch.Tensor):
+    learner = LEARNERS[name]()
+    before = parameters(learner)
+    for call in (lambda: learner.observe(x, 0, 0), lambda: learner.predict(x)):
+        with pytest.raises(ValueError, match="accepted"):
+            call()
+    assert torch.equal(parameters(learner), before)
+
+
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name.startswith("replay")])
 def test_the_budget_is_never_exceeded_and_bad_input_changes_nothing(name: str):
     learner = LEARNERS[name]()
@@ -147,6 +158,12 @@ def test_a_model_that_takes_the_task_is_given_the_task_of_each_example():
     learner.observe(X_ONE, 3, task=2)
     learner.predict(X_ONE, task=3)
     assert model.asked == [[1], [2, 1, 1, 1, 1, 1], [3]]
+
+
+def test_a_wrapped_model_is_still_given_the_task():
+    model = TaskModel()
+    rc.Online(nn.DataParallel(model)).observe(X_ONE, 3, task=1)
+    assert model.asked == [[1]]
 
 
 def test_replay_refuses_a_batch_size_of_zero():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def filled(codec: Codec, n: int = 100, **settings: object) -> Memory:
 def state(memory: Memory) -> tuple[object, ...]:
     """All that can be seen of a memory, and what it would do next."""
     arrays = [array.buffer.copy().tolist() for array in memory._index.arrays.values()]
-    return (arrays, len(memory), memory.seen, memory._admission_rng.bit_generator.state, memory.footprint())
+    generators = [rng.bit_generator.state for rng in (memory._admission_rng, memory._sample_rng)]
+    return (arrays, len(memory), memory.seen, memory.ids.tolist(), generators, memory.footprint())
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -136,6 +138,19 @@ def test_everything_follows_from_the_seed_and_sampling_does_not_change_what_is_h
         assert not torch.equal(filled(RawPixels(SHAPE), admission=rule, seed=6).ids, filled(RawPixels(SHAPE)).ids)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_an_empty_memory_is_empty(rule: Rule):
+    memory = Memory(RawPixels(SHAPE), capacity=5, admission=rule)
+    assert len(memory) == len(memory.ids) == 0
+
+
+def test_recollections_can_be_written_again():
+    memory = Memory(ResizedPixels((1, 28, 28), size=(1, 1), bits=1), capacity=5)
+    memory.write(torch.ones(1, 1, 28, 28), 0)
+    memory.write(memory.sample(1).x, 0)
+    assert len(memory) == 2
+
+
 def test_a_stream_without_tasks_pays_nothing_for_them():
     memory = Memory(RawPixels(SHAPE), capacity=10, classes=1, tasks=1)
     memory.write(torch.rand(5, *SHAPE), 0)
@@ -147,8 +162,20 @@ def test_a_stream_without_tasks_pays_nothing_for_them():
 class Wrong(RawPixels):
     """A codec whose codes are not what it says."""
 
+    def __init__(self, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__(SHAPE)
+        self.change = change
+
     def encode(self, x: torch.Tensor) -> torch.Tensor:
-        return super().encode(x) + 1
+        return self.change(super().encode(x))
+
+
+WRONG: list[tuple[Callable[[torch.Tensor], torch.Tensor], type[Exception], str]] = [
+    (lambda codes: codes + 1, ValueError, "code value 256: accepted are 0 to 255"),
+    (lambda codes: codes[:, 1:], ValueError, r"codes have shape \(3, 143\): accepted is n x 144"),
+    (lambda codes: codes[1:], ValueError, "the codec gave 2 codes: accepted is one for each of 3 images"),
+    (lambda codes: codes / 2, TypeError, "codes are torch.float32: accepted are integers"),
+]
 
 
 X = torch.full((3, *SHAPE), 1.0)
@@ -157,7 +184,7 @@ BAD = [
     ((torch.rand(1, 12, 12), 0, 0), ValueError, "x has shape"),
     ((torch.zeros(3, *SHAPE, dtype=torch.uint8), 0, 0), TypeError, "x is torch.uint8: accepted is a floating point"),
     ((np.zeros((3, *SHAPE)), 0, 0), TypeError, "x is ndarray"),
-    ((X * 255, 0, 0), ValueError, r"values from 255 to 255: accepted are values in \[0, 1\]"),
+    ((X * 255, 0, 0), ValueError, r"values from 255.0 to 255.0: accepted are values in \[0, 1\]"),
     ((X - 1.5, 0, 0), ValueError, "values from -0.5"),
     ((X * torch.nan, 0, 0), ValueError, "nan to nan: .* no NaN"),
     ((X[:0], 0, 0), ValueError, "empty batch: accepted is at least one example"),
@@ -182,11 +209,14 @@ def test_bad_input_is_named_and_changes_nothing(
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_code_out_of_range_changes_nothing(rule: Rule):
+@pytest.mark.parametrize(("change", "kind", "message"), WRONG)
+def test_a_codec_that_errs_changes_nothing(
+    change: Callable[[torch.Tensor], torch.Tensor], kind: type[Exception], message: str, rule: Rule
+):
     memory = filled(RawPixels(SHAPE), n=35, admission=rule)  # with room for more, so that every rule keeps the next
-    memory.codec = Wrong(SHAPE)
+    memory.codec = Wrong(change)
     before = state(memory)
-    with pytest.raises(ValueError, match="code value 256: with categories=256 values are 0 to 255"):
+    with pytest.raises(kind, match=message):
         memory.write(X, 3, 3)
     assert state(memory) == before
 
@@ -212,12 +242,14 @@ def test_memories_that_cannot_be(arguments: dict[str, object], message: str):
 
 def test_sampling_refuses_what_is_not_there():
     memory = Memory(RawPixels(SHAPE), capacity=10)
-    with pytest.raises(ValueError, match="the memory is empty"):
+    with pytest.raises(ValueError, match="n=1: there are no items held"):
         memory.sample(1)
-    with pytest.raises(ValueError, match="task=0: the memory holds no item"):
+    with pytest.raises(ValueError, match="there are no items held of task 0"):
         memory.sample(1, task=0)
     memory.write(X, 0, task=2)
-    with pytest.raises(ValueError, match="task=3: the memory holds no item of this task"):
+    with pytest.raises(ValueError, match="there are no items held of task 3"):
         memory.sample(1, task=3)
+    with pytest.raises(ValueError, match="task has the value 256: accepted are 0 to 255"):
+        memory.sample(1, task=256)
     with pytest.raises(ValueError, match="n=0: accepted is a whole number of at least 1"):
         memory.sample(0)

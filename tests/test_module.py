@@ -92,6 +92,30 @@ def test_rehearsal_keeps_the_codec_from_forgetting():
     assert errors["recollections"] < 0.75 * errors["none"]
 
 
+def test_a_frozen_codec_is_left_as_it_is():
+    memory = memory_of(DiscreteAutoencoder(SHAPE, 8, 3).requires_grad_(False))
+    before = weights(memory.codec)
+    assert RecollectionModule(memory, steps=2).rehearse(torch.rand(4, *SHAPE), size=6) is not None
+    assert all(map(torch.equal, weights(memory.codec), before))
+
+
+BAD = [
+    torch.full((2, *SHAPE), torch.nan),
+    torch.full((2, *SHAPE), 255.0),
+    torch.rand(0, *SHAPE),
+    torch.rand(2, 1, 9, 9),
+]
+
+
+@pytest.mark.parametrize("x", BAD, ids=["nan", "255", "empty", "shape"])
+def test_bad_input_does_not_reach_the_codec(x: torch.Tensor):
+    memory = memory_of(DiscreteAutoencoder(SHAPE, 8, 3))
+    module, before = RecollectionModule(memory), weights(memory.codec)
+    with pytest.raises(ValueError, match="accepted"):
+        module.rehearse(x, size=6)
+    assert all(map(torch.equal, weights(memory.codec), before))
+
+
 def test_it_refuses():
     memory = memory_of(RawPixels(SHAPE))
     with pytest.raises(ValueError, match="steps=0: accepted is a whole number of at least 1"):

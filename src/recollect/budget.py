@@ -117,7 +117,8 @@ class Plan:
     @property
     def hypothesis_1(self) -> bool:
         """Whether l^c >= L: an index buffer of this size is more efficient than sampling codes at random."""
-        return self.categories**self.variables >= self.items
+        # l is at least 2, so that many variables always suffice: no need for the power.
+        return self.variables >= self.items.bit_length() or self.categories**self.variables >= self.items
 
 
 def plan(
@@ -134,8 +135,9 @@ def plan(
 
     Storage is given in raw examples of ``shape``. With ``count_codec`` the codec's parameters count as storage
     (the paper's total constraint), without it only the codes do (its incremental constraint). The code shape has
-    the largest capacity, and within 0.5 % of that the fewest parameters. Given items and code shape, the plan is
-    checked against the storage, or only billed if no storage is given. Raises `BudgetError` if nothing fits.
+    the largest capacity that is not above the raw image, and within 0.5 % of that the fewest parameters. Given items
+    and code shape, the plan is checked against the storage, or only billed if no storage is given. Raises
+    `BudgetError` if nothing fits.
 
     >>> best = plan(shape=(3, 32, 32), storage_examples=200, items=5000)
     >>> (best.variables, best.categories, best.bits_per_item, best.hypothesis_1)
@@ -145,18 +147,18 @@ def plan(
     >>> round(plan(shape=(1, 28, 28), items=50_000, variables=38, categories=2, count_codec=True).compression, 1)
     101.5
     """
-    shape = check_image_shape(shape)
+    shape = check_autoencoder_shape(shape)
     check_scheme(scheme)
     if items is not None:
-        check_at_least("items", items, 1)
-    if storage_examples is not None and not 0 < storage_examples < math.inf:
+        items = check_at_least("items", items, 1)
+    if storage_examples is not None and not 0 < float(storage_examples) < math.inf:
         raise ValueError(f"storage_examples={storage_examples}: accepted is a positive number of raw examples")
     storage = None if storage_examples is None else int(storage_examples * raw_bits(shape))
 
     code = functools.partial(Plan, shape=shape, scheme=scheme, count_codec=count_codec)
 
     if variables is not None and categories is not None:
-        _check_filters(variables, categories)
+        variables, categories = _check_filters(variables, categories)
         if items is None and storage is not None:
             one = code(variables=variables, categories=categories, items=1)
             items = max(1, (storage - (one.bill.codec if count_codec else 0)) // one.bits_per_item)
@@ -183,8 +185,16 @@ def autoencoder_parameters(shape: Sequence[int], variables: int, categories: int
 
 def filters_of(variables: int, categories: int) -> int:
     """Filters in each layer: the 2x2 map at the bottleneck holds exactly c l values."""
-    _check_filters(variables, categories)
+    variables, categories = _check_filters(variables, categories)
     return variables * categories // 4
+
+
+def check_autoencoder_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """``shape``, after making sure that the autoencoder takes images of it."""
+    channels, height, width = check_image_shape(shape)
+    if not (8 <= height <= 64 and 8 <= width <= 64):
+        raise ValueError(f"shape={(channels, height, width)}: accepted are height and width from 8 to 64")
+    return channels, height, width
 
 
 def raw_bits(shape: Sequence[int]) -> int:
@@ -192,13 +202,14 @@ def raw_bits(shape: Sequence[int]) -> int:
     return math.prod(shape) * 8
 
 
-def _check_filters(variables: int, categories: int) -> None:
-    check_code_shape(variables, categories)
+def _check_filters(variables: int, categories: int) -> tuple[int, int]:
+    variables, categories = check_code_shape(variables, categories)
     if variables * categories % 4:
         raise ValueError(
             f"variables={variables}, categories={categories}: accepted are pairs whose product is a multiple of 4 "
             f"(the code is a 2x2 map; {variables} x {categories} = {variables * categories})"
         )
+    return variables, categories
 
 
 def _counted(result: Plan) -> int:
@@ -226,7 +237,8 @@ def _best_plan(code: Callable[..., Plan], storage: int) -> Plan:
         low, high = 0, int(storage / smallest.items / math.log2(categories)) // step + 1
         while low + 1 < high:
             middle = (low + high) // 2
-            fits = _counted(code(variables=middle * step, categories=categories)) <= storage
+            tried = code(variables=middle * step, categories=categories)
+            fits = _counted(tried) <= storage and tried.bits_per_item <= raw_bits(tried.shape)
             low, high = (middle, high) if fits else (low, middle)
         return low * step
 

@@ -14,38 +14,39 @@ IntegerLike = int | Sequence[int] | npt.NDArray[np.integer] | torch.Tensor
 
 def check_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """``shape`` as channels, height and width, all of them at least 1."""
-    if len(shape) != 3 or not all(isinstance(n, int) and n >= 1 for n in shape):
-        raise ValueError(f"shape={tuple(shape)!r}: accepted are three whole numbers from 1: channels, height, width")
-    return (shape[0], shape[1], shape[2])
+    if not isinstance(shape, Sequence) or len(shape) != 3:
+        raise ValueError(f"shape={shape!r}: accepted are three whole numbers: channels, height, width")
+    channels, height, width = (check_at_least(f"shape={tuple(shape)}, of which one", size, 1) for size in shape)
+    return channels, height, width
 
 
-def check_images(x: torch.Tensor, shape: tuple[int, int, int]) -> torch.Tensor:
-    """``x`` as float32, after making sure that it is a batch of images of ``shape`` with values in [0, 1]."""
+def check_images(x: torch.Tensor, shape: tuple[int, int, int] | None = None) -> torch.Tensor:
+    """``x`` as float32, after making sure that it is a batch of images, of ``shape`` if given, and in [0, 1]."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
         raise TypeError(f"x is {kind}: accepted is a floating point tensor with values in [0, 1]")
-    if x.ndim != 4 or tuple(x.shape[1:]) != shape:
-        expected = " x ".join(map(str, shape))
+    if x.ndim != 4 or (shape is not None and tuple(x.shape[1:]) != shape):
+        expected = " x ".join(map(str, shape or ("channels", "height", "width")))
         raise ValueError(f"x has shape {tuple(x.shape)}: accepted is n x {expected}")
     if len(x) == 0:
         raise ValueError("x is an empty batch: accepted is at least one example")
     low, high = (float(value) for value in x.detach().aminmax())
     if not (low >= 0.0 and high <= 1.0):  # also true of NaN
-        raise ValueError(f"x has values from {low:g} to {high:g}: accepted are values in [0, 1] and no NaN")
-    return x.float()
+        raise ValueError(f"x has values from {low} to {high}: accepted are values in [0, 1] and no NaN")
+    return x.detach().float()
 
 
 def check_codes(codes: torch.Tensor | npt.NDArray[np.integer], variables: int, categories: int) -> torch.Tensor:
     """``codes`` as an int64 tensor, after making sure that they are n x variables with values below categories."""
     codes = torch.as_tensor(codes)
-    if codes.ndim != 2 or codes.shape[1] != variables or codes.is_floating_point() or codes.dtype == torch.bool:
-        raise ValueError(
-            f"codes of shape {tuple(codes.shape)} and type {codes.dtype}: accepted are integers, n x {variables}"
-        )
+    if codes.is_floating_point() or codes.is_complex() or codes.dtype == torch.bool:
+        raise TypeError(f"codes are {codes.dtype}: accepted are integers")
+    if codes.ndim != 2 or codes.shape[1] != variables:
+        raise ValueError(f"codes have shape {tuple(codes.shape)}: accepted is n x {variables}")
     if len(codes):
         low, high = (int(value) for value in codes.aminmax())
         if low < 0 or high >= categories:
-            raise ValueError(f"code value {high if high >= categories else low}: values are 0 to {categories - 1}")
+            raise ValueError(f"code value {high if high >= categories else low}: accepted are 0 to {categories - 1}")
     return codes.long()
 
 

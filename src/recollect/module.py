@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
-from recollect.checks import check_at_least
+from recollect.checks import check_at_least, check_images
 from recollect.codecs.interface import LearnedCodec
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ Rehearsal = Literal["recollections", "none"]
 class RecollectionModule:
     """Trains the memory's codec as new examples come in: the first phase of the paper's Algorithm 1.
 
-    A codec that does not learn, such as raw pixels, is left as it is; real storage is this module with that codec.
+    A codec that does not learn, such as raw pixels or a frozen autoencoder, is left as it is. Real storage is this
+    module with raw pixels.
 
     Args:
         memory: whose codec is trained.
@@ -41,9 +42,9 @@ class RecollectionModule:
         if rehearse not in get_args(Rehearsal):
             raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
         self._rehearses = rehearse == "recollections"
-        codec = memory.codec
-        self._learner = codec if isinstance(codec, LearnedCodec) else None
-        if self._learner is not None:
+        self._learner: LearnedCodec | None = None
+        if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
+            self._learner = memory.codec
             self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
 
     def rehearse(self, x: torch.Tensor, size: int) -> Batch | None:
@@ -52,12 +53,13 @@ class RecollectionModule:
         All sets are drawn and decoded before the first step, with the decoder as it is. Returns the first of them for
         the predictive model to train on, or None while the memory is empty.
         """
+        x = check_images(x, self.memory.codec.shape)
         check_at_least("size", size, 1)
         # Create N recollection sample sets.
         sets = []
         if len(self.memory):
             count = self.steps if self._learner is not None and self._rehearses else 1
-            sets = self.memory.sample(count * size).split(size)
+            sets = self.memory.sample(count * size).to(x.device).split(size)
         # Train the recollection module.
         if self._learner is not None:
             for step in range(self.steps):

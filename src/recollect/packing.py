@@ -14,11 +14,14 @@ The bit stream is a format: golden files in the tests keep it as it is.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from recollect.checks import check_at_least
 
 Scheme = Literal["binary", "radix"]
 Bytes = npt.NDArray[np.uint8]
@@ -35,11 +38,14 @@ def bits_per_item(*, variables: int, categories: int, scheme: Scheme = "radix") 
     >>> bits_per_item(variables=620, categories=3, scheme="binary")
     1240
     """
-    check_code_shape(variables, categories)
+    variables, categories = check_code_shape(variables, categories)
     check_scheme(scheme)
-    if scheme == "binary":
+    if _fields_suffice(categories, scheme):
         return variables * bits_for(categories)
-    return (categories**variables - 1).bit_length()
+    estimate = variables * math.log2(categories)
+    if abs(estimate - round(estimate)) > 1e-9 * estimate:
+        return math.ceil(estimate)
+    return (categories**variables - 1).bit_length()  # too close to a whole number for floating point
 
 
 @overload
@@ -107,6 +113,7 @@ def _fields_suffice(categories: int, scheme: Scheme) -> bool:
 # 64-bit word, by joining neighbours: bytes to pairs, pairs to fours, fours to eight.
 
 
+@functools.cache
 def _joins(bits: int) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
     """For each of the three joins: shift, mask of the lower fields, mask of the upper ones."""
     steps = []
@@ -119,6 +126,8 @@ def _joins(bits: int) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
 
 def _binary_to_bytes(codes: Bytes, categories: int, size: int) -> Bytes:
     bits = bits_for(categories)
+    if bits == 8:
+        return codes
     padded = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
     padded[:, : codes.shape[1]] = codes
     words = padded.view(">u8").astype(np.uint64)
@@ -130,7 +139,13 @@ def _binary_to_bytes(codes: Bytes, categories: int, size: int) -> Bytes:
 
 def _binary_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     bits = bits_for(categories)
-    groups = -(-variables // 8)
+    codes = rows if bits == 8 else _spread(rows, -(-variables // 8), bits)[:, :variables]
+    if categories < 1 << bits and codes.max(initial=0) >= categories:
+        raise ValueError(f"packed bytes hold the code value {codes.max()}: values are 0 to {categories - 1}")
+    return codes
+
+
+def _spread(rows: Bytes, groups: int, bits: int) -> Bytes:
     padded = np.zeros((len(rows), groups * bits), np.uint8)
     padded[:, : rows.shape[1]] = rows
     spread = np.zeros((len(rows), groups, 8), np.uint8)
@@ -138,10 +153,7 @@ def _binary_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     words = spread.reshape(len(rows), -1).view(">u8").astype(np.uint64)
     for shift, lower, upper in reversed(_joins(bits)):
         words = (words & lower) | ((words & upper) << shift)
-    codes = words.astype(">u8").view(np.uint8)[:, :variables]
-    if categories < 1 << bits and codes.max(initial=0) >= categories:
-        raise ValueError(f"packed bytes hold the code value {codes.max()}: values are 0 to {categories - 1}")
-    return codes
+    return words.astype(">u8").view(np.uint8)
 
 
 # Radix: both ways are one change of base. A number with digits d_i in base p is the sum of d_i p^i; with each
@@ -153,20 +165,29 @@ def _digits_a_word(categories: int) -> int:
     return max(g for g in range(1, LIMB + 1) if categories**g <= 1 << LIMB)
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=8)
 def _powers(base: int, count: int, to_base: int, places: int, scale: int) -> npt.NDArray[np.float64]:
     """``scale * base^i`` in base ``to_base``, a column for each i, most significant first in both directions."""
-    matrix = np.zeros((places, count))
-    for column in range(count):
-        number = scale * base ** (count - 1 - column)
-        place = places - 1
-        while number:
-            number, matrix[place, column] = divmod(number, to_base)
-            place -= 1
-    return matrix
+    columns = np.zeros((places, count))
+    columns[:, -1] = _digits(scale, to_base, places)
+    known = 1
+    while known < count:  # the powers known so far, times base^known, are the next ones
+        more = min(known, count - known)
+        factor = np.concatenate([np.zeros(places - 1), _digits(base**known, to_base, places)[::-1]])
+        multiply = np.lib.stride_tricks.sliding_window_view(factor, places)[::-1, :]
+        columns[:, count - known - more : count - known] = _change_base(columns[:, count - more :], multiply, to_base)
+        known += more
+    return columns
 
 
-@functools.lru_cache(maxsize=32)
+def _digits(number: int, base: int, places: int) -> npt.NDArray[np.float64]:
+    digits = np.zeros(places)
+    for place in range(places - 1, -1, -1):
+        number, digits[place] = divmod(number, base)
+    return digits
+
+
+@functools.lru_cache(maxsize=8)
 def _digit_table(categories: int, digits: int) -> Bytes:
     """The digits of every word: looking them up is ten times as fast as dividing."""
     words = np.arange(categories**digits)[:, None]
@@ -216,12 +237,12 @@ def _radix_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     return codes.reshape(len(rows), -1)[:, words * digits - variables :]
 
 
-def check_code_shape(variables: int, categories: int) -> None:
-    """Refuse a number of variables or of categories that no code has."""
-    if variables < 1:
-        raise ValueError(f"variables={variables}: a code has at least 1 variable")
-    if not 2 <= categories <= 256:
+def check_code_shape(variables: int, categories: int) -> tuple[int, int]:
+    """``variables`` and ``categories``, after making sure that there are codes of this shape."""
+    variables, categories = check_at_least("variables", variables, 1), check_at_least("categories", categories, 2)
+    if categories > 256:
         raise ValueError(f"categories={categories}: accepted are 2 to 256 categories")
+    return variables, categories
 
 
 def check_scheme(scheme: str) -> None:
@@ -232,12 +253,14 @@ def check_scheme(scheme: str) -> None:
 
 def _checked_codes(codes: npt.NDArray[Any] | torch.Tensor, categories: int) -> Bytes:
     array = codes.detach().cpu().numpy() if isinstance(codes, torch.Tensor) else np.asarray(codes)
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        raise ValueError(f"codes of shape {array.shape} and type {array.dtype}: accepted are integers, n x variables")
-    check_code_shape(array.shape[1], categories)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"codes are {array.dtype}: accepted are integers")
+    if array.ndim != 2:
+        raise ValueError(f"codes have shape {array.shape}: accepted is n x variables")
+    _, categories = check_code_shape(array.shape[1], categories)
     if array.size and not (array.min() >= 0 and array.max() < categories):
         wrong = array.max() if array.max() >= categories else array.min()
-        raise ValueError(f"code value {wrong}: with categories={categories} values are 0 to {categories - 1}")
+        raise ValueError(f"code value {wrong}: accepted are 0 to {categories - 1}")
     return array.astype(np.uint8, copy=False)
 
 

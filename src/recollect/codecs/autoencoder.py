@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from recollect.budget import FLOAT_BITS, filters_of
-from recollect.checks import check_codes, check_image_shape, check_images
+from recollect.budget import check_autoencoder_shape, filters_of
+from recollect.checks import check_codes, check_images
+from recollect.seeding import derived, initial_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,22 +58,18 @@ class DiscreteAutoencoder(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.shape = check_image_shape(shape)
-        channels, height, width = self.shape
-        if not (8 <= height <= 64 and 8 <= width <= 64):
-            raise ValueError(f"shape={self.shape}: accepted are height and width from 8 to 64")
+        self.shape = channels, height, width = check_autoencoder_shape(shape)
         if not 0 < tau < math.inf:
             raise ValueError(f"tau={tau}: accepted is a temperature above 0")
         self.filters = filters_of(variables, categories)
         self.variables, self.categories = variables, categories
         self.tau, self.stochastic = tau, stochastic
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = torch.Generator().manual_seed(derived(seed, "Gumbel noise"))
 
         sizes = [*zip(_sizes(height), _sizes(width), strict=True)]
         strides = [*zip(_strides(height), _strides(width), strict=True)]
         widths = [channels, *[self.filters] * LAYERS]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with initial_weights(seed, "DiscreteAutoencoder"):
             self.encoder = nn.Sequential()
             for layer, stride in enumerate(strides):
                 self.encoder.append(nn.Conv2d(widths[layer], widths[layer + 1], KERNEL, stride, PADDING))
@@ -102,17 +99,22 @@ class DiscreteAutoencoder(nn.Module):
     @property
     def storage_bits(self) -> int:
         """Bits of the parameters."""
-        return FLOAT_BITS * self.parameter_count
+        return sum(8 * parameter.nbytes for parameter in self.parameters())
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.parameters()).device
 
     @torch.no_grad()
     def encode(self, x: torch.Tensor, *, stochastic: bool | None = None) -> torch.Tensor:
         """Images in [0, 1] to codes; drawn or most probable, as ``stochastic`` says here or at construction."""
-        return self._scores(check_images(x, self.shape), stochastic).argmax(-1)
+        x = check_images(x, self.shape).to(self._device)
+        return self._scores(x, stochastic).argmax(-1)
 
     @torch.no_grad()
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
         """Codes to images in [0, 1]."""
-        codes = check_codes(codes, self.variables, self.categories).to(next(self.parameters()).device)
+        codes = check_codes(codes, self.variables, self.categories).to(self._device)
         return self._picture(F.one_hot(codes, self.categories).float()).sigmoid()
 
     def loss(self, x: torch.Tensor) -> torch.Tensor:
@@ -121,8 +123,9 @@ class DiscreteAutoencoder(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of the reconstruction: a one-hot code on the way forward, its soft form on the way back."""
-        soft = torch.softmax(self._scores(x) / self.tau, dim=-1)  # equation 2
-        hard = F.one_hot(soft.argmax(-1), self.categories).float()  # equation 1
+        scores = self._scores(x)
+        hard = F.one_hot(scores.argmax(-1), self.categories).float()  # equation 1
+        soft = torch.softmax(scores / self.tau, dim=-1)  # equation 2
         return self._picture(hard + soft - soft.detach())
 
     def _scores(self, x: torch.Tensor, stochastic: bool | None = None) -> torch.Tensor:

@@ -22,7 +22,7 @@ START_OF_SCAN, END_OF_IMAGE = b"\xff\xda", b"\xff\xd9"
 
 
 class JPEG:
-    """Images as JPEG data in slots of ``bits`` bits, each at the best quality that fits its slot.
+    """Images as JPEG data in slots of ``bits`` bits, each at the best quality found to fit its slot.
 
     The header says how large the image is and how to read it. It is the same for all images but for the quantisation
     tables, which follow from the quality, so it is billed once; the quality takes the first byte of each slot. An
@@ -95,6 +95,7 @@ class JPEG:
         return pixels[..., 0] if self.shape[0] == 1 else pixels
 
     def _best_quality(self, image: npt.NDArray[np.uint8]) -> int:
+        """By halving: a higher quality takes more bits but for rare exceptions, which then go unnoticed."""
         low, high = 1, self.quality + 1
         while low + 1 < high:
             middle = (low + high) // 2

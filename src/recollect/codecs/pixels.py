@@ -33,6 +33,7 @@ class ResizedPixels:
         channels, height, width = self.shape
         if len(size) != 2 or not (1 <= size[0] <= height and 1 <= size[1] <= width):
             raise ValueError(f"size={tuple(size)}: accepted are height and width from (1, 1) to ({height}, {width})")
+        size = [check_at_least("size", side, 1) for side in size]
         if check_at_least("bits", bits, 1) > 8:
             raise ValueError(f"bits={bits}: accepted are 1 to 8 bits a channel")
         self.size = (size[0], size[1])
@@ -48,7 +49,8 @@ class ResizedPixels:
         """The levels, interpolated to the full size."""
         codes = check_codes(codes, self.variables, self.categories)
         small = codes.reshape(-1, self.shape[0], *self.size) / (self.categories - 1)
-        return F.interpolate(small, self.shape[1:], mode="bilinear", align_corners=False)
+        # Weights that add up to one may add up to a little more in floating point.
+        return F.interpolate(small, self.shape[1:], mode="bilinear", align_corners=False).clamp_(0, 1)
 
 
 class RawPixels:

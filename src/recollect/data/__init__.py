@@ -26,6 +26,8 @@ def mnist(split: Literal["train", "test"]) -> Digits:
     >>> mnist("test").images.shape
     torch.Size([10000, 1, 28, 28])
     """
+    if split not in FILES:
+        raise ValueError(f"split={split!r}: accepted are {', '.join(map(repr, FILES))}")
     prefix = FILES[split]
     # The IDX format: two zero bytes, a type, the number of dimensions, each dimension in four bytes, then the values.
     images = torch.frombuffer(bytearray(idx(f"{prefix}-images-idx3-ubyte")), dtype=torch.uint8, offset=16)

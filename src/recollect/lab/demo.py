@@ -96,13 +96,13 @@ def run(row: Row, seed: int, stream: list[rc.streams.Task], on_task: Callable[[]
     learner = learner_of(row, seed)
     train(learner, stream, on_task)
     memory = learner.module.memory if isinstance(learner, rc.Replay) else None
-    bill = memory.footprint() if memory else rc.Bill(codes=0, example=1)
+    bill = memory.footprint() if memory is not None else rc.Bill(codes=0, example=1)
     return learner, Record(
         name=row.name,
         retention=retention(learner, stream),
         paper=row.paper,
-        items=len(memory) if memory else 0,
-        bits_per_item=memory.bits_per_item if memory else 0,
+        items=len(memory) if memory is not None else 0,
+        bits_per_item=memory.bits_per_item if memory is not None else 0,
         storage_examples=bill.examples["codes"],
         codec_examples=bill.examples["codec"],
         bits=bill.bits,

@@ -1,4 +1,4 @@
-"""Chooses the demonstration's settings: every row over the same grid, on held-out training images and other seeds.
+"""Chooses the demonstration's settings: every row over a grid, on held-out training images and other seeds.
 
 ``python -m recollect.lab.demo_tuning`` goes on where it was stopped and prints the best of each row.
 """
@@ -10,14 +10,18 @@ import dataclasses
 import itertools
 import json
 import statistics
+import time
 from pathlib import Path
 
 from rich.console import Console
 
 import recollect as rc
 from recollect.lab.demo import ROWS, Row, learner_of, retention, train
+from recollect.lab.environment import environment
 
-LEARNING_RATES, BATCH_SIZES, SEEDS = (0.02, 0.05, 0.1, 0.2), (10, 25, 50), (100, 101)
+BATCH_SIZES, SEEDS = (10, 25, 50), (100, 101)
+LEARNING_RATES = (0.05, 0.1, 0.2, 0.4, 0.8)
+ONLINE_LEARNING_RATES = (0.002, 0.005, 0.01, 0.02, 0.05)  # without a memory, slower learning forgets less
 
 
 def grid() -> list[tuple[Row, int]]:
@@ -25,7 +29,11 @@ def grid() -> list[tuple[Row, int]]:
     return [
         (dataclasses.replace(row, learning_rate=rate, batch_size=size), seed)
         for row in ROWS
-        for size, rate, seed in itertools.product(BATCH_SIZES if row.items else (0,), LEARNING_RATES, SEEDS)
+        for size, rate, seed in itertools.product(
+            BATCH_SIZES if row.items else (0,),
+            LEARNING_RATES if row.items else ONLINE_LEARNING_RATES,
+            SEEDS,
+        )
     ]
 
 
@@ -38,6 +46,7 @@ class Trial:
     batch_size: int
     seed: int
     retention: float
+    seconds: float
 
 
 def best(trials: list[Trial]) -> dict[str, tuple[float, int]]:
@@ -55,17 +64,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/demo/tuning.json"), help="file of results")
     out = parser.parse_args().out
     out.parent.mkdir(parents=True, exist_ok=True)
-    trials = [Trial(**trial) for trial in json.loads(out.read_text())] if out.exists() else []
+    trials = [Trial(**trial) for trial in json.loads(out.read_text())["trials"]] if out.exists() else []
     done = {(trial.name, trial.learning_rate, trial.batch_size, trial.seed) for trial in trials}
     streams = {seed: rc.streams.mnist_rotations(seed=seed, validation=True) for seed in SEEDS}
     console = Console()
     for number, (row, seed) in enumerate(grid(), start=1):
         if (row.name, row.learning_rate, row.batch_size, seed) not in done:
+            started = time.perf_counter()
             learner = learner_of(row, seed)
             train(learner, streams[seed], lambda: None)
-            kept = retention(learner, streams[seed])
-            trials.append(Trial(row.name, row.learning_rate, row.batch_size, seed, kept))
-            out.write_text(json.dumps([dataclasses.asdict(trial) for trial in trials], indent=1) + "\n")
+            kept, passed = retention(learner, streams[seed]), time.perf_counter() - started
+            trials.append(Trial(row.name, row.learning_rate, row.batch_size, seed, kept, passed))
+            written = {"trials": [dataclasses.asdict(trial) for trial in trials], "environment": environment()}
+            out.write_text(json.dumps(written, indent=1) + "\n")
             console.print(f"{number} of {len(grid())}: {trials[-1]}")
     for name, (rate, size) in best(trials).items():
         console.print(f"{name}: learning rate {rate}, batch size {size}")

@@ -15,7 +15,7 @@ def environment() -> dict[str, str | int]:
     """Versions, processor and threads.
 
     >>> sorted(environment())
-    ['cores', 'cpu', 'numpy', 'python', 'recollect', 'torch']
+    ['cpu', 'numpy', 'python', 'recollect', 'threads', 'torch']
     """
     return {
         "recollect": recollect.__version__,
@@ -23,7 +23,7 @@ def environment() -> dict[str, str | int]:
         "numpy": np.__version__,
         "python": platform.python_version(),
         "cpu": _cpu(),
-        "cores": torch.get_num_threads(),
+        "threads": torch.get_num_threads(),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from recollect.checks import check_integers
+from recollect.checks import check_images, check_integers
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,7 +26,9 @@ class Learner(ABC):
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
         self.optimiser = torch.optim.SGD(model.parameters(), lr=learning_rate)
-        self._takes_task = "task" in inspect.signature(model.forward).parameters
+        # Compiled and data-parallel models hide the signature of the model that they wrap.
+        inner = getattr(model, "_orig_mod", getattr(model, "module", model))
+        self._takes_task = "task" in inspect.signature(inner.forward).parameters
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
@@ -35,6 +37,7 @@ class Learner(ABC):
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:
         """The most probable class of each example."""
+        x = check_images(x)
         self.model.eval()
         return self._logits(x, integers("task", task, len(x))).argmax(-1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recollect.checks import check_images
 from recollect.learners.learner import Learner, integers
 
 if TYPE_CHECKING:
@@ -26,4 +27,5 @@ class Online(Learner):
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Learn from a batch of the stream."""
+        x = check_images(x)
         self._step(x, integers("y", y, len(x)), integers("task", task, len(x)))

@@ -1,8 +1,8 @@
 """Which example gets which slot: reservoir, ring per task, balanced per class.
 
-Each rule first decides, which changes nothing but the random generator it is given, and is told to `commit` once the
-records are ready. None of them keeps anything for each item: a few counters suffice, and slots of a class are found by
-drawing until one fits.
+Each rule first decides, and keeps what it decided aside until it is told to `commit`, once the records are ready: an
+error in between leaves everything as it was. None of them keeps anything for each item: a few counters suffice, and
+slots of a class are found by drawing until one fits.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class Admission(Protocol):
         """The slots of held items, counted from 0."""
         ...
 
+    def ranks_of(self, task: int) -> range | None:
+        """The ranks of a task's items, if the rule keeps tasks apart; None if it does not."""
+        ...
+
 
 class Reservoir:
     """Every example seen so far is held with the same probability (Vitter's algorithm R)."""
@@ -66,12 +70,17 @@ class Reservoir:
         """Slots are filled from the first."""
         return ranks
 
+    def ranks_of(self, task: int) -> range | None:
+        """Tasks are mixed."""
+        return None
+
 
 class Balanced:
     """As many items of each class as can be; within a class every example seen is held with the same probability.
 
     Class-balancing reservoir sampling: with the memory full, a new example takes the place of a random one of the
-    largest class. A class that has once been the largest is full: its examples compete with each other only.
+    largest class. A class that has once been the largest is full: its examples compete with each other only. When there
+    are more classes than slots, every class seen is equally likely to be one of those held.
     """
 
     def __init__(self, capacity: int, classes: int, index: PackedIndex) -> None:
@@ -96,16 +105,20 @@ class Balanced:
                 slot, total = total, total + 1
                 counts.held[label] += 1
             else:
-                counts.full |= counts.held == counts.held.max()
-                if counts.full[label]:
-                    if rng.random() * counts.seen[label] >= counts.held[label]:
-                        continue
-                    slot = self._find(label, counts, written, rng)
+                largest = counts.held.max()
+                counts.full |= counts.held == largest
+                if not counts.full[label] and largest == 1:
+                    # Each class in memory has one item left, so this class is one too many: a reservoir of classes.
+                    counts.full[label] = rng.random() * np.count_nonzero(counts.seen) >= self.capacity
+                if not counts.full[label]:
+                    giving = int(rng.choice(np.flatnonzero(counts.held == largest)))
+                elif rng.random() * counts.seen[label] < counts.held[label]:
+                    giving = label
                 else:
-                    largest = int(rng.choice(np.flatnonzero(counts.held == counts.held.max())))
-                    slot = self._find(largest, counts, written, rng)
-                    counts.held[largest] -= 1
-                    counts.held[label] += 1
+                    continue
+                slot = self._find(giving, counts, written, rng)
+                counts.held[giving] -= 1
+                counts.held[label] += 1
             written[slot] = label
             slots[example] = slot
         return slots
@@ -126,6 +139,10 @@ class Balanced:
     def slots(self, ranks: Integers) -> Slots:
         """Slots are filled from the first."""
         return ranks
+
+    def ranks_of(self, task: int) -> range | None:
+        """Tasks are mixed."""
+        return None
 
 
 @dataclass
@@ -175,20 +192,30 @@ class Ring:
 
     def commit(self) -> None:
         """Move to new runs if the shares changed."""
-        moved = [(self.rings[task], run) for task, run in self._next.items() if task in self.rings]
-        if any(old.share != new.share for old, new in moved):
-            sources = [old.newest(new.share) for old, new in moved]
-            targets = [new.start + np.arange(len(slots)) for slots, (_, new) in zip(sources, moved, strict=True)]
-            self.index.move(np.concatenate(sources), np.concatenate(targets))
+        for task, old in self.rings.items():
+            new = self._next[task]
+            if new.share != old.share:
+                # Shares only shrink, so runs move towards the first slot: none is written over before it was moved.
+                newest = old.newest(new.share)
+                self.index.move(newest, new.start + np.arange(len(newest)))
         self.rings = self._next
 
     def slots(self, ranks: Integers) -> Slots:
         """Run after run."""
-        held = np.array([run.held for run in self.rings.values()])
-        starts = np.array([run.start for run in self.rings.values()])
+        held = np.array([run.held for run in self.rings.values()], np.int64)
+        starts = np.array([run.start for run in self.rings.values()], np.int64)
         ends = held.cumsum()
         run = ends.searchsorted(ranks, side="right")
         return starts[run] + ranks - (ends - held)[run]
+
+    def ranks_of(self, task: int) -> range | None:
+        """The ranks of a task follow each other, in the order of the runs."""
+        before = 0
+        for other, run in self.rings.items():
+            if other == task:
+                return range(before, before + run.held)
+            before += run.held
+        return range(0)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import numpy.typing as npt
 Slots = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.uint8]
 
+BLOCK = 4096  # fields at once: what is needed to move their bits is many times their size
+
 
 class BitArray:
     """``length`` fields of ``width`` bits, one behind the other without a gap, read and written many at a time.
@@ -38,10 +40,12 @@ class BitArray:
         """The fields at ``slots``, a row each."""
         if self.width % 8 == 0:
             return self.buffer.reshape(-1, self.row_bytes)[slots] if self.width else np.zeros((len(slots), 0), np.uint8)
-        first, shift = np.divmod(slots * self.width, 8)
-        # The byte behind the last field does not exist; what is read in its place is shifted out.
-        taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
-        rows = ((taken[:, :-1] << 8 | taken[:, 1:]) >> (8 - shift)[:, None].astype(np.uint16)).astype(np.uint8)
+        rows = np.empty((len(slots), self.row_bytes), np.uint8)
+        for block in _blocks(len(slots)):
+            first, shift = np.divmod(slots[block] * self.width, 8)
+            # The byte behind the last field does not exist; what is read in its place is shifted out.
+            taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
+            rows[block] = (taken[:, :-1] << 8 | taken[:, 1:]) >> (8 - shift)[:, None].astype(np.uint16)
         rows[:, -1] &= self._masks[0, -2]
         return rows
 
@@ -51,13 +55,14 @@ class BitArray:
             if self.width:
                 self.buffer.reshape(-1, self.row_bytes)[slots] = rows
             return
-        first, shift = np.divmod(slots * self.width, 8)
-        masks = self._masks[shift]
-        touched = masks != 0
-        places = (first[:, None] + self._reach)[touched]
-        # Neighbours share a byte, so bytes are changed one after the other: an assignment would lose bits.
-        np.bitwise_and.at(self.buffer, places, ~masks[touched])
-        np.bitwise_or.at(self.buffer, places, _moved(rows, shift)[touched])
+        for block in _blocks(len(slots)):
+            first, shift = np.divmod(slots[block] * self.width, 8)
+            masks = self._masks[shift]
+            touched = masks != 0
+            places = (first[:, None] + self._reach)[touched]
+            # Neighbours share a byte, so bytes are changed one after the other: an assignment would lose bits.
+            np.bitwise_and.at(self.buffer, places, ~masks[touched])
+            np.bitwise_or.at(self.buffer, places, _moved(rows[block], shift)[touched])
 
     def read_integers(self, slots: Slots) -> npt.NDArray[np.int64]:
         """The fields at ``slots`` as integers, for a width up to 64 bits."""
@@ -71,6 +76,10 @@ class BitArray:
         if self.width:
             words = (values.astype(np.uint64) << np.uint64(64 - self.width)).astype(">u8")
             self.write(slots, words[:, None].view(np.uint8)[:, : self.row_bytes])
+
+
+def _blocks(fields: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, fields, BLOCK)]
 
 
 def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:

@@ -9,21 +9,21 @@ import numpy as np
 import torch
 
 from recollect.budget import Bill, BudgetError, raw_bits
-from recollect.checks import IntegerLike, Integers, check_at_least, check_images, check_integers
+from recollect.checks import IntegerLike, Integers, check_at_least, check_codes, check_images, check_integers
+from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.index import PackedIndex
 from recollect.memory.sampling import draw, draw_from_task
 from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack
 
 if TYPE_CHECKING:
-    from recollect.codecs.interface import Codec
-    from recollect.memory.index import Slots
+    from recollect.memory.index import Rows, Slots
 
 Rule = Literal["reservoir", "ring", "balanced"]
 ID_BITS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Recollections: images as the codec decodes them now, with what was stored beside their codes."""
 
@@ -39,6 +39,10 @@ class Batch:
         """Batches of ``size`` one after the other."""
         parts = (tensor.split(size) for tensor in (self.x, self.y, self.task, self.ids))
         return [Batch(*part) for part in zip(*parts, strict=True)]
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(tensor.to(device) for tensor in (self.x, self.y, self.task, self.ids)))
 
 
 class Memory:
@@ -81,6 +85,8 @@ class Memory:
         scheme: Scheme = "radix",
         seed: int = 0,
     ) -> None:
+        if not isinstance(codec, Codec):
+            raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         self.codec = codec
         self.classes, self.tasks = check_at_least("classes", classes, 1), check_at_least("tasks", tasks, 1)
         self.scheme: Scheme = scheme
@@ -134,8 +140,7 @@ class Memory:
         try:
             slots = self._admission.decide(labels, tasks, self._admission_rng)
             rows = _last_of_each(slots)
-            codes = self.codec.encode(x[torch.from_numpy(rows)]) if len(rows) else None
-            packed = None if codes is None else pack(codes, categories=self.codec.categories, scheme=self.scheme)
+            packed = self._packed(x[torch.from_numpy(rows)]) if len(rows) else None
         except BaseException:
             self._admission_rng.bit_generator.state = random_state
             raise
@@ -143,11 +148,18 @@ class Memory:
         self.seen += len(x)
         if packed is not None:
             slots = slots[rows]
-            self._index.codes.write(slots, packed.cpu().numpy())
+            self._index.codes.write(slots, packed)
             self._index.labels.write_integers(slots, labels[rows])
             self._index.tasks.write_integers(slots, tasks[rows])
             self._index.ids.write_integers(slots, ids[rows])
         return torch.from_numpy(ids)
+
+    def _packed(self, x: torch.Tensor) -> Rows:
+        """Codes of ``x`` in bytes. A codec may be anyone's, so that what it gives is checked."""
+        codes = check_codes(self.codec.encode(x), self.codec.variables, self.codec.categories)
+        if len(codes) != len(x):
+            raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(x)} images")
+        return pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme)
 
     def check(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> tuple[torch.Tensor, Integers, Integers]:
         """Make sure that `write` would take these examples, without writing them."""
@@ -163,6 +175,7 @@ class Memory:
         if task is None:
             slots = draw(n, self._admission, self._sample_rng, replace=replace)
         else:
+            check_integers("task", task, 1, self.tasks)
             slots = draw_from_task(n, task, self._admission, self._index.tasks, self._sample_rng, replace=replace)
         return self._recollect(slots)
 

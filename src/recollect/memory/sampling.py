@@ -1,4 +1,4 @@
-"""Drawing slots evenly, at a cost that does not grow with the number of items."""
+"""Drawing slots evenly, at a cost that does not depend on the number of items."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from recollect.checks import Integers
     from recollect.memory.admission import Admission
     from recollect.memory.index import BitArray, Slots
 
@@ -15,24 +16,22 @@ SCAN = 1 << 20  # items looked through at once
 
 def draw(n: int, admission: Admission, rng: np.random.Generator, *, replace: bool) -> Slots:
     """``n`` slots of the items held."""
-    held = admission.held
-    if held == 0:
-        raise ValueError("the memory is empty: write to it before sampling from it")
-    if replace:
-        return admission.slots(rng.integers(0, held, n))
-    if n > held:
-        raise ValueError(f"n={n} without replacement: accepted are 1 to {held}, the items held")
-    return admission.slots(rng.choice(held, n, replace=False))
+    return admission.slots(_draw_ranks(n, range(admission.held), rng, replace, "held"))
 
 
 def draw_from_task(
     n: int, task: int, admission: Admission, tasks: BitArray, rng: np.random.Generator, *, replace: bool
 ) -> Slots:
-    """``n`` slots of one task: drawn from all until enough are of the task, so that nothing is kept by task.
+    """``n`` slots of one task.
 
-    This takes about n draws for each share that the task has of the memory. When that comes to more than there are
-    items, the items are looked through instead.
+    A ring knows them. With the other rules slots are drawn from all until enough are of the task, so that nothing need
+    be kept by task: that takes about as many draws as the task's share of the memory is small. Should it come to more
+    draws than there are items, as for a task with a handful of items in millions, the items are looked through instead.
     """
+    held = f"held of task {task}"
+    ranks = admission.ranks_of(task)
+    if ranks is not None:
+        return admission.slots(_draw_ranks(n, ranks, rng, replace, held))
     found = np.empty(0, np.int64)
     drawn, block = 0, 4 * n
     while drawn < admission.held:
@@ -44,11 +43,17 @@ def draw_from_task(
             return found[:n]
         drawn, block = drawn + block, 2 * block
     members = _slots_of_task(task, admission, tasks)
-    if len(members) == 0:
-        raise ValueError(f"task={task}: the memory holds no item of this task")
-    if not replace and n > len(members):
-        raise ValueError(f"n={n} without replacement: accepted are 1 to {len(members)}, the items held of task {task}")
-    return rng.choice(members, n, replace=replace)
+    return members[_draw_ranks(n, range(len(members)), rng, replace, held)]
+
+
+def _draw_ranks(n: int, ranks: range, rng: np.random.Generator, replace: bool, which: str) -> Integers:
+    if len(ranks) == 0:
+        raise ValueError(f"n={n}: there are no items {which}")
+    if replace:
+        return rng.integers(ranks.start, ranks.stop, n)
+    if n > len(ranks):
+        raise ValueError(f"n={n} without replacement: accepted are 1 to {len(ranks)}, the items {which}")
+    return ranks.start + rng.choice(len(ranks), n, replace=False)
 
 
 def _slots_of_task(task: int, admission: Admission, tasks: BitArray) -> Slots:

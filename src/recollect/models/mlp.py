@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-import torch
 from torch import nn
+
+from recollect.seeding import initial_weights
 
 
 class MLP(nn.Sequential):
@@ -20,8 +21,7 @@ class MLP(nn.Sequential):
     ) -> None:
         sizes = [inputs, *hidden, classes]
         layers: list[nn.Module] = [nn.Flatten()]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with initial_weights(seed, "MLP"):
             for before, after in itertools.pairwise(sizes):
                 layers += [nn.Linear(before, after), nn.ReLU()]
         super().__init__(*layers[:-1])

@@ -48,7 +48,7 @@ def mnist_rotations(
             Task(
                 name=f"{angle:.1f} degrees",
                 train=Examples(rotate(pool.images[chosen], angle), pool.y[chosen]),
-                test=Examples(rotate(test.images, angle), test.y),
+                test=Examples(rotate(test.images, angle), test.y.clone()),
             )
         )
     return stream
