@@ -8,7 +8,7 @@ import torch
 from rich.console import Console
 
 from benchmarks.harness import report, seconds
-from recollect import Memory, RawPixels
+from recollect import Memory, ResizedPixels
 from recollect.memory.admission import Balanced, Reservoir
 
 if TYPE_CHECKING:
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 SIZES = (10**3, 10**5, 10**7)
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
-SHAPE = (1, 2, 13)  # 26 values, 208 bits: as many as a code of 104x4, at no cost for encoding
+SHAPE, BITS = (1, 3, 23), 3  # codes of 207 bits, about as many as 104x4 has, and no whole number of bytes
 CLASSES, TASKS, CHUNK = 10, 20, 10**5
 
 
 def filled(rule: Rule, size: int) -> Memory:
     """A full memory, its items evenly spread over classes and tasks."""
-    memory = Memory(RawPixels(SHAPE), capacity=size, admission=rule, classes=CLASSES, tasks=TASKS)
+    codec = ResizedPixels(SHAPE, size=SHAPE[1:], bits=BITS)
+    memory = Memory(codec, capacity=size, admission=rule, classes=CLASSES, tasks=TASKS)
     generator = torch.Generator().manual_seed(0)
     for start in range(0, size, CHUNK):
         numbers = torch.arange(start, min(start + CHUNK, size))
