@@ -78,6 +78,13 @@ def test_batches_cover_a_task_in_order():
     assert torch.equal(torch.cat([y for _, y in parts]), task.train.y)
 
 
+def test_examples_are_a_dataset_to_pytorch():
+    (task,) = mnist_rotations(tasks=1, train_examples=25)
+    parts = list(torch.utils.data.DataLoader(task.train, batch_size=10))
+    assert torch.equal(torch.cat([x for x, _ in parts]), task.train.x)
+    assert [int(y) for _, y in task.train] == task.train.y.tolist()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -114,14 +114,14 @@ def _fields_suffice(categories: int, scheme: Scheme) -> bool:
 
 
 @functools.cache
-def _joins(bits: int) -> list[tuple[np.uint64, np.uint64, np.uint64]]:
+def _joins(bits: int) -> tuple[tuple[np.uint64, np.uint64, np.uint64], ...]:
     """For each of the three joins: shift, mask of the lower fields, mask of the upper ones."""
     steps = []
     for lane in (8, 16, 32):
         field = bits * lane // 8
         lower = sum(((1 << field) - 1) << at for at in range(0, 64, 2 * lane))
         steps.append((np.uint64(lane - field), np.uint64(lower), np.uint64(lower << field)))
-    return steps
+    return tuple(steps)
 
 
 def _binary_to_bytes(codes: Bytes, categories: int, size: int) -> Bytes:
@@ -141,7 +141,7 @@ def _binary_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     bits = bits_for(categories)
     codes = rows if bits == 8 else _spread(rows, -(-variables // 8), bits)[:, :variables]
     if categories < 1 << bits and codes.max(initial=0) >= categories:
-        raise ValueError(f"packed bytes hold the code value {codes.max()}: values are 0 to {categories - 1}")
+        raise ValueError(f"packed bytes hold the code value {codes.max()}: accepted are 0 to {categories - 1}")
     return codes
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import recollect as rc
@@ -131,6 +131,14 @@ def table_of(records: list[Record]) -> Table:
     return table
 
 
+def advance(progress: Progress, bar: TaskID) -> None:
+    """Move a bar on by a task of the stream; where there is no terminal for bars, say it in lines."""
+    progress.advance(bar)
+    row = progress.tasks[bar]
+    if not progress.console.is_terminal and row.completed % 5 == 0:
+        progress.console.print(f"{row.description}: {row.completed:.0f} of {row.total:.0f} tasks")
+
+
 def main() -> None:
     """Run the rows, show the table, write the records and the picture."""
     parser = argparse.ArgumentParser(prog="python -m recollect.lab.demo", description=__doc__)
@@ -148,10 +156,8 @@ def main() -> None:
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
         for row in ROWS:
             bar = progress.add_task(row.name, total=len(stream))
-            learner, record = run(row, arguments.seed, stream, partial(progress.advance, bar))
+            learner, record = run(row, arguments.seed, stream, partial(advance, progress, bar))
             records.append(record)
-            if not console.is_terminal:
-                console.print(f"{record.name}: retention {record.retention:.1f} % after {record.seconds:.0f} s")
     assert isinstance(learner, rc.Replay)
     picture, results = arguments.out / "recollections.png", arguments.out / f"seed{arguments.seed}.json"
     draw(learner.module.memory, stream, picture)

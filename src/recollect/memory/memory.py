@@ -92,8 +92,8 @@ class Memory:
         self.scheme: Scheme = scheme
         widths = {
             "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
-            "label_bits": bits_for(classes),
-            "task_bits": bits_for(tasks),
+            "label_bits": bits_for(self.classes),
+            "task_bits": bits_for(self.tasks),
             "id_bits": ID_BITS,
         }
         self.capacity = _items(capacity, capacity_bits, widths)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
+from torch.utils.data import Dataset
+
 from recollect.checks import check_at_least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import torch
-
 
 @dataclass(frozen=True, eq=False)
-class Examples:
-    """Images at 8 bits a channel, n x C x H x W, and their labels.
+class Examples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Images at 8 bits a channel, n x C x H x W, and their labels; a map-style dataset to PyTorch.
 
-    >>> import torch
     >>> examples = Examples(torch.zeros(25, 1, 28, 28, dtype=torch.uint8), torch.zeros(25, dtype=torch.long))
     >>> [len(x) for x, y in examples.batches(10)]
     [10, 10, 5]
@@ -28,6 +28,9 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.images[index].float() / 255, self.y[index]
 
     @property
     def x(self) -> torch.Tensor:
