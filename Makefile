@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test lint bench tables clean
 
-demo: $(READY)  ## three learners on MNIST-Rotations, a table and a picture, in about two minutes
+demo: $(READY)  ## four learners on MNIST-Rotations, a table and a picture, in less than two minutes
 	@$(BIN)/python -m recollect.lab.demo
 
 test: lint  ## lint, types, layers, then every test and documented example

@@ -32,6 +32,7 @@ class Rig:
 
     def show(self, labels: Integers, tasks: Integers | None = None) -> None:
         tasks = np.zeros_like(labels) if tasks is None else tasks
+        self.rule.check(tasks)
         slots = self.rule.decide(labels, tasks, self.rng)
         self.rule.commit()
         for example, slot in enumerate(slots):  # one after the other: the last of a slot stays

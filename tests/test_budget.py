@@ -118,6 +118,8 @@ def test_hypothesis_1_fails_for_a_buffer_larger_than_the_codes():
         ({"items": 5}, "two of the three"),
         ({"items": 0, "storage_examples": 1}, "items=0: accepted is a whole number of at least 1"),
         ({"items": 5, "storage_examples": 0}, "storage_examples=0"),
+        ({"items": 5, "storage_examples": "5"}, "storage_examples='5': accepted is a positive number of raw examples"),
+        ({"items": 5, "storage_examples": 1e306}, "storage_examples=1e\\+306"),
         ({"items": 5, "storage_examples": math.nan}, "storage_examples=nan"),
         ({"items": 5, "variables": 8}, "variables=8, categories=None: accepted are both, or neither"),
         ({"items": 5, "variables": 7, "categories": 3}, "multiple of 4"),
@@ -134,7 +136,7 @@ def test_plan_refuses(arguments: dict[str, object], message: str):
 
 
 def test_a_code_is_never_larger_than_the_image():
-    result = plan(shape=CIFAR, storage_examples=1000, items=10)
+    result = plan(shape=CIFAR, storage_examples=1e6, items=1)
     assert result.bits_per_item <= raw_bits(CIFAR)
 
 

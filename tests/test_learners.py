@@ -166,6 +166,16 @@ def test_a_wrapped_model_is_still_given_the_task():
     assert model.asked == [[1]]
 
 
+def test_a_task_that_a_ring_has_no_room_for_changes_nothing():
+    memory = rc.Memory(rc.DiscreteAutoencoder(SHAPE, 8, 3), capacity=1, admission="ring")
+    learner = rc.Replay(mlp(), rc.RecollectionModule(memory))
+    learner.observe(X_ONE, 3, task=1)
+    before = parameters(learner)
+    with pytest.raises(ValueError, match="2 tasks and capacity=1: a ring needs a slot for each task"):
+        learner.observe(X_ONE, 3, task=2)
+    assert torch.equal(parameters(learner), before)
+
+
 def test_replay_refuses_a_batch_size_of_zero():
     module = rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=5))
     with pytest.raises(ValueError, match="batch_size=0"):

@@ -232,6 +232,8 @@ def test_a_codec_that_errs_changes_nothing(
         ({"admission": "fifo"}, "admission='fifo': accepted are 'reservoir', 'ring', 'balanced'"),
         ({"classes": 0}, "classes=0"),
         ({"tasks": 0}, "tasks=0"),
+        ({"tasks": 2**65}, "accepted are 1 to 4294967296 of each"),
+        ({"seed": -1}, "seed=-1: accepted is a whole number of at least 0"),
         ({"scheme": "gray"}, "scheme='gray'"),
     ],
 )
@@ -247,8 +249,12 @@ def test_sampling_refuses_what_is_not_there():
     with pytest.raises(ValueError, match="there are no items held of task 0"):
         memory.sample(1, task=0)
     memory.write(X, 0, task=2)
+    before = state(memory)
     with pytest.raises(ValueError, match="there are no items held of task 3"):
         memory.sample(1, task=3)
+    with pytest.raises(ValueError, match="accepted are 1 to 3, the items held of task 2"):
+        memory.sample(4, task=2, replace=False)
+    assert state(memory) == before
     with pytest.raises(ValueError, match="task has the value 256: accepted are 0 to 255"):
         memory.sample(1, task=256)
     with pytest.raises(ValueError, match="n=0: accepted is a whole number of at least 1"):

@@ -80,6 +80,13 @@ def test_bits_are_those_of_the_paper(variables: int, categories: int):
     assert bits <= bits_per_item(variables=variables, categories=categories, scheme="binary")
 
 
+@pytest.mark.parametrize(("variables", "categories"), [(867_958, 251), (3000, 3), (3000, 255), (306, 3), (12, 255)])
+def test_bits_are_exact_where_floating_point_is_not(variables: int, categories: int):
+    """251^867958 is within 6e-16 of a power of two, relative to its exponent: as near as any up to a million."""
+    bits = bits_per_item(variables=variables, categories=categories, scheme="radix")
+    assert bits == (categories**variables - 1).bit_length()
+
+
 def test_620x3_takes_983_bits_and_123_bytes():
     assert bits_per_item(variables=620, categories=3, scheme="radix") == 983
     assert bits_per_item(variables=620, categories=3, scheme="binary") == 1240

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from recollect.checks import check_at_least, check_image_shape
@@ -151,9 +152,11 @@ def plan(
     check_scheme(scheme)
     if items is not None:
         items = check_at_least("items", items, 1)
-    if storage_examples is not None and not 0 < float(storage_examples) < math.inf:
-        raise ValueError(f"storage_examples={storage_examples}: accepted is a positive number of raw examples")
-    storage = None if storage_examples is None else int(storage_examples * raw_bits(shape))
+    storage = None
+    if storage_examples is not None:
+        if not isinstance(storage_examples, Real) or not 0 < storage_examples * raw_bits(shape) < math.inf:
+            raise ValueError(f"storage_examples={storage_examples!r}: accepted is a positive number of raw examples")
+        storage = int(storage_examples * raw_bits(shape))
 
     code = functools.partial(Plan, shape=shape, scheme=scheme, count_codec=count_codec)
 
@@ -230,15 +233,16 @@ def _check_fits(result: Plan, storage: int | None, context: str = "") -> None:
 
 def _best_plan(code: Callable[..., Plan], storage: int) -> Plan:
     smallest = code(variables=2, categories=2)
+    most_bits = min(storage // smallest.items, raw_bits(smallest.shape))  # of a code: none is larger than the image
 
     def most_variables(categories: int) -> int:
         """Cost grows with the variables, so the largest number that fits is found by halving."""
         step = _variable_step(categories)
-        low, high = 0, int(storage / smallest.items / math.log2(categories)) // step + 1
+        low, high = 0, int(most_bits / math.log2(categories)) // step + 1
         while low + 1 < high:
             middle = (low + high) // 2
             tried = code(variables=middle * step, categories=categories)
-            fits = _counted(tried) <= storage and tried.bits_per_item <= raw_bits(tried.shape)
+            fits = _counted(tried) <= storage and tried.bits_per_item <= most_bits
             low, high = (middle, high) if fits else (low, middle)
         return low * step
 

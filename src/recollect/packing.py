@@ -43,7 +43,7 @@ def bits_per_item(*, variables: int, categories: int, scheme: Scheme = "radix") 
     if _fields_suffice(categories, scheme):
         return variables * bits_for(categories)
     estimate = variables * math.log2(categories)
-    if abs(estimate - round(estimate)) > 1e-9 * estimate:
+    if abs(estimate - round(estimate)) > 1e-15 * estimate + 1e-12:
         return math.ceil(estimate)
     return (categories**variables - 1).bit_length()  # too close to a whole number for floating point
 
@@ -165,7 +165,7 @@ def _digits_a_word(categories: int) -> int:
     return max(g for g in range(1, LIMB + 1) if categories**g <= 1 << LIMB)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=4)
 def _powers(base: int, count: int, to_base: int, places: int, scale: int) -> npt.NDArray[np.float64]:
     """``scale * base^i`` in base ``to_base``, a column for each i, most significant first in both directions."""
     columns = np.zeros((places, count))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from recollect.checks import check_at_least
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,6 +22,7 @@ def derived(seed: int, purpose: str) -> int:
     >>> derived(0, "weights") == derived(0, "noise")
     False
     """
+    check_at_least("seed", seed, 0)
     return int(np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0])
 
 

@@ -28,6 +28,10 @@ class Admission(Protocol):
         """Items held."""
         ...
 
+    def check(self, tasks: Integers) -> None:
+        """Raise an error if examples of these tasks cannot be taken."""
+        ...
+
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """A slot for each example in order, or NOT_KEPT; a later example may be given the slot of an earlier one."""
         ...
@@ -52,6 +56,9 @@ class Reservoir:
         self.capacity = capacity
         self.held = self.seen = 0
         self._next_seen = 0
+
+    def check(self, tasks: Integers) -> None:
+        """All tasks can be taken."""
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
@@ -92,6 +99,9 @@ class Balanced:
     def held(self) -> int:
         """Items held."""
         return int(self.state.held.sum())
+
+    def check(self, tasks: Integers) -> None:
+        """All tasks can be taken."""
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """One example after the other, since each changes the balance."""
@@ -167,6 +177,15 @@ class Ring:
         self.rings: dict[int, _Run] = {}  # by task, in the order of their first example
         self._next = self.rings
 
+    def _order(self, tasks: Integers) -> list[int]:
+        """All tasks with these, in the order of their first example."""
+        return [*dict.fromkeys([*self.rings, *tasks.tolist()])]
+
+    def check(self, tasks: Integers) -> None:
+        """Each task needs a slot."""
+        if (count := len(self._order(tasks))) > self.capacity:
+            raise ValueError(f"{count} tasks and capacity={self.capacity}: a ring needs a slot for each task")
+
     @property
     def held(self) -> int:
         """Items held."""
@@ -174,10 +193,8 @@ class Ring:
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """Examples of a task take the slots of its run one after the other, round and round."""
-        order = list(dict.fromkeys([*self.rings, *tasks.tolist()]))
+        order = self._order(tasks)
         share = self.capacity // len(order)
-        if share == 0:
-            raise ValueError(f"{len(order)} tasks and capacity={self.capacity}: a ring needs a slot for each task")
         slots = np.empty(len(tasks), np.int64)
         self._next = {}
         for place, task in enumerate(order):

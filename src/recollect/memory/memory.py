@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Rule = Literal["reservoir", "ring", "balanced"]
 ID_BITS = 64
+MOST_LABELS = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Memory:
         capacity: items that are kept at most.
         capacity_bits: in place of ``capacity``, bits that codes, labels, tasks and ids may take together.
         admission: "reservoir" (every example seen is equally likely to be held), "ring" (the most recent of each task,
-            in equal shares) or "balanced" (equally many of each class).
+            in equal shares; what cannot be shared equally stays free) or "balanced" (equally many of each class).
         classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
         scheme: how codes become bits, "radix" or the paper's "binary".
@@ -89,6 +90,8 @@ class Memory:
             raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         self.codec = codec
         self.classes, self.tasks = check_at_least("classes", classes, 1), check_at_least("tasks", tasks, 1)
+        if max(self.classes, self.tasks) > MOST_LABELS:
+            raise ValueError(f"classes={classes}, tasks={tasks}: accepted are 1 to {MOST_LABELS} of each")
         self.scheme: Scheme = scheme
         widths = {
             "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
@@ -100,9 +103,8 @@ class Memory:
         self._index = PackedIndex(self.capacity, **widths)
         self._admission = self._rule(admission)
         # Two generators, so that sampling does not change what is admitted.
-        self._admission_rng, self._sample_rng = (
-            np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(2)
-        )
+        seeds = np.random.SeedSequence(check_at_least("seed", seed, 0)).spawn(2)
+        self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
         self.seen = 0
 
     def _rule(self, name: str) -> Admission:
@@ -164,7 +166,10 @@ class Memory:
     def check(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> tuple[torch.Tensor, Integers, Integers]:
         """Make sure that `write` would take these examples, without writing them."""
         x = check_images(x, self.codec.shape)
-        return x, check_integers("y", y, len(x), self.classes), check_integers("task", task, len(x), self.tasks)
+        labels = check_integers("y", y, len(x), self.classes)
+        tasks = check_integers("task", task, len(x), self.tasks)
+        self._admission.check(tasks)
+        return x, labels, tasks
 
     def sample(self, n: int, *, task: int | None = None, replace: bool = True) -> Batch:
         """``n`` recollections drawn evenly from all items, or from those of one task.
@@ -172,12 +177,18 @@ class Memory:
         With replacement by default, as soon as there is one item; without it there must be ``n``.
         """
         check_at_least("n", n, 1)
-        if task is None:
-            slots = draw(n, self._admission, self._sample_rng, replace=replace)
-        else:
-            check_integers("task", task, 1, self.tasks)
-            slots = draw_from_task(n, task, self._admission, self._index.tasks, self._sample_rng, replace=replace)
-        return self._recollect(slots)
+        rng = self._sample_rng
+        random_state = rng.bit_generator.state
+        try:
+            if task is None:
+                slots = draw(n, self._admission, rng, replace=replace)
+            else:
+                number = int(check_integers("task", task, 1, self.tasks)[0])
+                slots = draw_from_task(n, number, self._admission, self._index.tasks, rng, replace=replace)
+            return self._recollect(slots)
+        except BaseException:
+            rng.bit_generator.state = random_state
+            raise
 
     def footprint(self) -> Bill:
         """Every bit that is held, by kind. All kinds but the codec's add up to the bytes of the packed arrays."""

@@ -39,7 +39,7 @@ def mnist_rotations(
         pool, test = (Digits(pool.images[part], pool.y[part]) for part in (slice(-HELD_OUT), slice(-HELD_OUT, None)))
     if check_at_least("train_examples", train_examples, 1) > len(pool.y):
         raise ValueError(f"train_examples={train_examples}: accepted are 1 to {len(pool.y)}, as many as there are")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_at_least("seed", seed, 0))
     stream = []
     for number in range(tasks):
         angle = 180 * (number + rng.random()) / tasks
