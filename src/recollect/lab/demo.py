@@ -173,8 +173,8 @@ def main() -> None:
     console.print(table_of(records))
     console.print(
         f"Storage is that of the codes, as in the paper; the learned codec takes as much as "
-        f"{records[-1].codec_examples:,.0f} images more. It is the paper's with a group norm, SiLU and no sampling noise, "
-        f"and learns online, without rehearsal. Small pixels, 14x14 of 1 bit, are a control without learning."
+        f"{records[-1].codec_examples:,.0f} images more. It is the paper's with a group norm, SiLU and no sampling "
+        f"noise, and learns online, without rehearsal. Small pixels, 14x14 of 1 bit, are a control without learning."
     )
     console.print(f"Originals above their recollections: {picture}\nEvery number: {results}")
 
