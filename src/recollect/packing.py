@@ -27,7 +27,7 @@ Scheme = Literal["binary", "radix"]
 Bytes = npt.NDArray[np.uint8]
 
 LIMB = 16  # bits: words and limbs below 2^16 keep every sum of products exact in float64
-BLOCK = 4096  # items converted at once, so that the intermediate sums stay in the cache
+BLOCK = 4096  # items converted at once: what is needed on the way is many times their size
 
 
 def bits_per_item(*, variables: int, categories: int, scheme: Scheme = "radix") -> int:
@@ -64,7 +64,7 @@ def pack(codes: torch.Tensor | npt.NDArray[Any], *, categories: int, scheme: Sch
     size = -(-bits_per_item(variables=digits.shape[1], categories=categories, scheme=scheme) // 8)
     packed = np.empty((len(digits), size), np.uint8)
     to_bytes = _binary_to_bytes if _fields_suffice(categories, scheme) else _radix_to_bytes
-    for block in _blocks(len(digits)):
+    for block in blocks(len(digits)):
         packed[block] = to_bytes(digits[block], categories, size)
     return torch.from_numpy(packed).to(codes.device) if isinstance(codes, torch.Tensor) else packed
 
@@ -86,7 +86,7 @@ def unpack(
     rows = _checked_bytes(packed, bits)
     codes = np.empty((len(rows), variables), np.int64)
     to_codes = _binary_to_codes if _fields_suffice(categories, scheme) else _radix_to_codes
-    for block in _blocks(len(rows)):
+    for block in blocks(len(rows)):
         codes[block] = to_codes(rows[block], variables, categories)
     return torch.from_numpy(codes).to(packed.device) if isinstance(packed, torch.Tensor) else codes
 
@@ -100,7 +100,8 @@ def bits_for(values: int) -> int:
     return (values - 1).bit_length()
 
 
-def _blocks(items: int) -> list[slice]:
+def blocks(items: int) -> list[slice]:
+    """Slices of BLOCK items each, one after the other."""
     return [slice(start, start + BLOCK) for start in range(0, items, BLOCK)]
 
 
@@ -189,7 +190,7 @@ def _digits(number: int, base: int, places: int) -> npt.NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=8)
 def _digit_table(categories: int, digits: int) -> Bytes:
-    """The digits of every word: looking them up is ten times as fast as dividing."""
+    """The digits of every word, to be looked up instead of divided out."""
     words = np.arange(categories**digits)[:, None]
     return (words // categories ** np.arange(digits - 1, -1, -1) % categories).astype(np.uint8)
 

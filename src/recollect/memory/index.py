@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from recollect.packing import blocks
+
 Slots = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.uint8]
-
-BLOCK = 4096  # fields at once: what is needed to move their bits is many times their size
 
 
 class BitArray:
@@ -41,7 +41,7 @@ class BitArray:
         if self.width % 8 == 0:
             return self.buffer.reshape(-1, self.row_bytes)[slots] if self.width else np.zeros((len(slots), 0), np.uint8)
         rows = np.empty((len(slots), self.row_bytes), np.uint8)
-        for block in _blocks(len(slots)):
+        for block in blocks(len(slots)):
             first, shift = np.divmod(slots[block] * self.width, 8)
             # The byte behind the last field does not exist; what is read in its place is shifted out.
             taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
@@ -55,7 +55,7 @@ class BitArray:
             if self.width:
                 self.buffer.reshape(-1, self.row_bytes)[slots] = rows
             return
-        for block in _blocks(len(slots)):
+        for block in blocks(len(slots)):
             first, shift = np.divmod(slots[block] * self.width, 8)
             masks = self._masks[shift]
             touched = masks != 0
@@ -76,10 +76,6 @@ class BitArray:
         if self.width:
             words = (values.astype(np.uint64) << np.uint64(64 - self.width)).astype(">u8")
             self.write(slots, words[:, None].view(np.uint8)[:, : self.row_bytes])
-
-
-def _blocks(fields: int) -> list[slice]:
-    return [slice(start, start + BLOCK) for start in range(0, fields, BLOCK)]
 
 
 def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:

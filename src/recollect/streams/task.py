@@ -29,7 +29,7 @@ class Examples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
     def __len__(self) -> int:
         return len(self.y)
 
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def __getitem__(self, index: int | slice) -> tuple[torch.Tensor, torch.Tensor]:
         return self.images[index].float() / 255, self.y[index]
 
     @property
@@ -41,7 +41,7 @@ class Examples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         """Images in [0, 1] and labels, ``size`` at a time, in order; the last batch may be smaller."""
         check_at_least("size", size, 1)
         for start in range(0, len(self), size):
-            yield self.images[start : start + size].float() / 255, self.y[start : start + size]
+            yield self[start : start + size]
 
 
 @dataclass(frozen=True, eq=False)
