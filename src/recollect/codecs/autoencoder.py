@@ -12,12 +12,13 @@ from torch import nn
 
 from recollect.budget import check_autoencoder_shape, filters_of
 from recollect.checks import check_codes, check_images
+from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
 from recollect.seeding import derived, initial_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KERNEL, PADDING, LAYERS = 5, 2, 3
+LAYERS = 3
 BOTTLENECK = 2  # the code is a 2x2 map
 
 
@@ -69,24 +70,14 @@ class DiscreteAutoencoder(nn.Module):
         sizes = [*zip(_sizes(height), _sizes(width), strict=True)]
         strides = [*zip(_strides(height), _strides(width), strict=True)]
         widths = [channels, *[self.filters] * LAYERS]
+        layers = [(widths[n], widths[n + 1], sizes[n], strides[n]) for n in range(LAYERS)]
         with initial_weights(seed, "DiscreteAutoencoder"):
-            self.encoder = nn.Sequential()
-            for layer, stride in enumerate(strides):
-                self.encoder.append(nn.Conv2d(widths[layer], widths[layer + 1], KERNEL, stride, PADDING))
-                if layer < LAYERS - 1:
-                    self.encoder.extend(self._between(normalised))
-            self.decoder = nn.Sequential()
-            for layer, stride in reversed([*enumerate(strides)]):
-                # What a stride rounded away on the way down is added again on the way up.
-                lost = [
-                    big - 1 - (small - 1) * s
-                    for big, small, s in zip(sizes[layer], sizes[layer + 1], stride, strict=True)
-                ]
-                self.decoder.append(
-                    nn.ConvTranspose2d(widths[layer + 1], widths[layer], KERNEL, stride, PADDING, (lost[0], lost[1]))
-                )
-                if layer > 0:
-                    self.decoder.extend(self._between(normalised))
+            self.encoder = nn.Sequential(Convolution(*layers[0]))
+            for layer in layers[1:]:
+                self.encoder.extend([*self._between(normalised), Convolution(*layer)])
+            self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
+            for layer in layers[-2::-1]:
+                self.decoder.extend([*self._between(normalised), Deconvolution(*layer)])
 
     def _between(self, normalised: bool) -> list[nn.Module]:
         return [nn.GroupNorm(1, self.filters), nn.SiLU()] if normalised else [nn.ReLU()]
