@@ -41,8 +41,11 @@ def test_deconvolution_is_that_of_pytorch(height: int, width: int, down: int, ri
     assert_same(layer(x), expected, x, layer.weight, layer.bias)
 
 
-def test_weights_start_as_pytorch_starts_them():
-    for layer in (Convolution(6, 50, (10, 10), (3, 3)), Deconvolution(6, 50, (10, 10), (3, 3))):
-        bound = (6 * 25) ** -0.5  # in both directions PyTorch goes by the channels of the large map
-        assert 0.98 * bound < float(layer.weight.detach().abs().max()) <= bound
-        assert float(layer.bias.detach().abs().max()) <= bound
+def test_signals_keep_their_size_from_layer_to_layer():
+    """He's rule: a rectified signal of mean square 1 comes out with a variance of 2, and rectified again with 1."""
+    torch.manual_seed(0)
+    down, up = Convolution(40, 60, (30, 30), (3, 3)), Deconvolution(40, 60, (30, 30), (3, 3))
+    for layer, shape in ((down, (20, 40, 30, 30)), (up, (20, 60, 10, 10))):
+        x = torch.randn(shape).relu() * 2**0.5
+        inner = layer(x).detach()[:, :, 3:-3, 3:-3]  # away from the border
+        assert abs(float(inner.var()) - 2) < 0.15

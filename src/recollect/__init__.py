@@ -14,7 +14,10 @@ from recollect.codecs.interface import LearnedCodec as LearnedCodec
 from recollect.codecs.jpeg import JPEG as JPEG
 from recollect.codecs.pixels import RawPixels as RawPixels
 from recollect.codecs.pixels import ResizedPixels as ResizedPixels
+from recollect.learners.ewc import EWC as EWC
+from recollect.learners.gem import GEM as GEM
 from recollect.learners.learner import Learner as Learner
+from recollect.learners.offline import Offline as Offline
 from recollect.learners.online import Online as Online
 from recollect.learners.replay import Replay as Replay
 from recollect.memory.memory import Batch as Batch

@@ -23,7 +23,10 @@ class BudgetError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Bill:
-    """Every bit that is kept, by kind. ``free`` is room that is reserved and not used, down to the last byte.
+    """Every bit that is kept, by kind.
+
+    ``free`` is room that is reserved and not used, down to the last byte; ``parameters`` are weights and what belongs
+    to them that a learner keeps of earlier tasks.
 
     >>> bill = Bill(codes=3000 * 208, labels=3000 * 4, codec=32 * 1_087_321, example=28 * 28 * 8)
     >>> bill.total
@@ -31,13 +34,14 @@ class Bill:
     >>> round(bill.examples["codes"], 1)
     99.5
     >>> print(bill)
-    codes        624,000 bits      99.5 examples
-    labels        12,000 bits       1.9 examples
-    tasks              0 bits       0.0 examples
-    ids                0 bits       0.0 examples
-    free               0 bits       0.0 examples
-    codec     34,794,272 bits    5547.6 examples
-    total     35,430,272 bits    5649.0 examples
+    codes            624,000 bits      99.5 examples
+    labels            12,000 bits       1.9 examples
+    tasks                  0 bits       0.0 examples
+    ids                    0 bits       0.0 examples
+    free                   0 bits       0.0 examples
+    parameters             0 bits       0.0 examples
+    codec         34,794,272 bits    5547.6 examples
+    total         35,430,272 bits    5649.0 examples
     """
 
     codes: int
@@ -45,6 +49,7 @@ class Bill:
     tasks: int = 0
     ids: int = 0
     free: int = 0
+    parameters: int = 0
     codec: int = 0
     example: int  # bits of one raw example, the unit of `examples`
 
@@ -71,7 +76,7 @@ class Bill:
 
     def __str__(self) -> str:
         rows = ((kind, bits, self.examples[kind]) for kind, bits in self.bits.items())
-        return "\n".join(f"{kind:6}{bits:14,} bits{examples:10.1f} examples" for kind, bits, examples in rows)
+        return "\n".join(f"{kind:10}{bits:14,} bits{examples:10.1f} examples" for kind, bits, examples in rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,29 +41,29 @@ class RecollectionModule:
         self.steps = check_at_least("steps", steps, 1)
         if rehearse not in get_args(Rehearsal):
             raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
-        self._rehearses = rehearse == "recollections"
         self._learner: LearnedCodec | None = None
         if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
             self._learner = memory.codec
             self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
+        self.rehearses = rehearse == "recollections" and self._learner is not None
 
     def rehearse(self, x: torch.Tensor, size: int) -> Batch | None:
         """Train the codec on the new examples ``x`` and on sets of ``size`` recollections.
 
         All sets are drawn and decoded before the first step, with the decoder as it is. Returns the first of them for
-        the predictive model to train on, or None while the memory is empty.
+        the predictive model to train on, or None while the memory is empty. With a size of 0 none are drawn.
         """
         x = check_images(x, self.memory.codec.shape)
-        check_at_least("size", size, 1)
+        check_at_least("size", size, 0)
         # Create N recollection sample sets.
         sets = []
-        if len(self.memory):
-            count = self.steps if self._learner is not None and self._rehearses else 1
+        if len(self.memory) and size:
+            count = self.steps if self.rehearses else 1
             sets = self.memory.sample(count * size).to(x.device).split(size)
         # Train the recollection module.
         if self._learner is not None:
             for step in range(self.steps):
-                joined = torch.cat([x, sets[step].x]) if sets and self._rehearses else x
+                joined = torch.cat([x, sets[step].x]) if sets and self.rehearses else x
                 self._optimiser.zero_grad()
                 self._learner.loss(joined).backward()
                 self._optimiser.step()

@@ -121,6 +121,19 @@ class _Up(torch.autograd.Function):
 class _Layer(nn.Module):
     """What both directions share. Images go in and come out as n x C x H x W; only their order in memory is another.
 
+    Weights start as He et al. (2015) have it for rectified layers, biases at zero.
+    """
+
+    def __init__(self, large: int, small: int, geometry: Geometry, *, terms: float, biases: int) -> None:
+        super().__init__()
+        self.geometry = geometry
+        self.weight = nn.Parameter(torch.empty(KERNEL, KERNEL, large, small).normal_(0, math.sqrt(2 / terms)))
+        self.bias = nn.Parameter(torch.zeros(biases))
+
+
+class Convolution(_Layer):
+    """From the large map to the small one, with a kernel of 5x5 and a padding of 2.
+
     Args:
         large: channels of the large map.
         small: channels of the small map.
@@ -128,19 +141,8 @@ class _Layer(nn.Module):
         stride: down and to the right.
     """
 
-    def __init__(self, large: int, small: int, size: tuple[int, int], stride: tuple[int, int], biases: int) -> None:
-        super().__init__()
-        self.geometry = Geometry(*size, stride)
-        bound = 1 / math.sqrt(large * KERNEL**2)  # as PyTorch starts its own layers of these shapes
-        self.weight = nn.Parameter(torch.empty(KERNEL, KERNEL, large, small).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(biases).uniform_(-bound, bound))
-
-
-class Convolution(_Layer):
-    """From the large map to the small one, with a kernel of 5x5 and a padding of 2."""
-
     def __init__(self, large: int, small: int, size: tuple[int, int], stride: tuple[int, int]) -> None:
-        super().__init__(large, small, size, stride, biases=small)
+        super().__init__(large, small, Geometry(*size, stride), terms=large * KERNEL**2, biases=small)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Images of the large size to images of the small size."""
@@ -148,10 +150,12 @@ class Convolution(_Layer):
 
 
 class Deconvolution(_Layer):
-    """From the small map to the large one: the transpose of `Convolution`, with biases of its own."""
+    """From the small map to the large one: the transpose of the convolution with the same arguments."""
 
     def __init__(self, large: int, small: int, size: tuple[int, int], stride: tuple[int, int]) -> None:
-        super().__init__(large, small, size, stride, biases=large)
+        # A pixel of the large map is reached by one tap in stride x stride.
+        terms = small * KERNEL**2 / math.prod(stride)
+        super().__init__(large, small, Geometry(*size, stride), terms=terms, biases=large)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Images of the small size to images of the large size."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
+from recollect.budget import Bill
 from recollect.checks import check_images, check_integers
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Learner(ABC):
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
-        self.optimiser = torch.optim.SGD(model.parameters(), lr=learning_rate)
+        # Fused is the same arithmetic in one call, a third of the time for a small model.
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=learning_rate, fused=True)
         # Compiled and data-parallel models hide the signature of the model that they wrap.
         inner = getattr(model, "_orig_mod", getattr(model, "module", model))
         self._takes_task = "task" in inspect.signature(inner.forward).parameters
@@ -33,6 +35,13 @@ class Learner(ABC):
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Learn from a batch of the stream."""
+
+    def finish(self) -> None:  # noqa: B027
+        """Do what waits for the end of the stream; most learners have nothing of the kind."""
+
+    def footprint(self) -> Bill:
+        """Every bit that is kept of the stream, by kind: nothing, unless a learner says otherwise."""
+        return Bill(codes=0, example=1)
 
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:
@@ -43,10 +52,14 @@ class Learner(ABC):
 
     def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
         """One step of gradient descent on the cross entropy."""
+        self._backward(x, y, task)
+        self.optimiser.step()
+
+    def _backward(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
+        """The gradient of the cross entropy."""
         self.model.train()
         self.optimiser.zero_grad()
         F.cross_entropy(self._logits(x, task), y.to(x.device)).backward()
-        self.optimiser.step()
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)

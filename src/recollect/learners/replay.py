@@ -12,6 +12,7 @@ from recollect.learners.learner import Learner
 if TYPE_CHECKING:
     from torch import nn
 
+    from recollect.budget import Bill
     from recollect.checks import IntegerLike
     from recollect.module import RecollectionModule
 
@@ -26,6 +27,7 @@ class Replay(Learner):
         module: codec and memory.
         learning_rate: of gradient descent on the model, the paper's α.
         batch_size: recollections that join the new examples in a step.
+        steps: steps on the new examples, each with recollections of its own; one in Algorithm 1.
 
     >>> import recollect as rc
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=100)
@@ -37,11 +39,18 @@ class Replay(Learner):
     """
 
     def __init__(
-        self, model: nn.Module, module: RecollectionModule, *, learning_rate: float = 0.01, batch_size: int = 25
+        self,
+        model: nn.Module,
+        module: RecollectionModule,
+        *,
+        learning_rate: float = 0.01,
+        batch_size: int = 25,
+        steps: int = 1,
     ) -> None:
         super().__init__(model, learning_rate)
         self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)
+        self.steps = check_at_least("steps", steps, 1)
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
@@ -51,13 +60,21 @@ class Replay(Learner):
         # Scalable Recollection Module training; x_1 and y_1 are its first sample set.
         recollected = self.module.rehearse(x, self.batch_size)
 
-        # Experience replay training, on X_1 and Y_1.
-        X, Y, T = x, torch.from_numpy(labels), torch.from_numpy(tasks)
-        if recollected is not None:
-            X = torch.cat([X, recollected.x])
-            Y = torch.cat([Y, recollected.y])
-            T = torch.cat([T, recollected.task])
-        self._step(X, Y, T)
+        # Experience replay training, on X_1 and Y_1; further steps have recollections by the codec as it is now.
+        sets = [] if recollected is None else [recollected]
+        if sets and self.steps > 1:
+            sets += memory.sample((self.steps - 1) * self.batch_size).to(x.device).split(self.batch_size)
+        y, t = torch.from_numpy(labels), torch.from_numpy(tasks)
+        for step in range(self.steps):
+            if sets:
+                old = sets[step]
+                self._step(torch.cat([x, old.x]), torch.cat([y, old.y]), torch.cat([t, old.task]))
+            else:
+                self._step(x, y, t)
 
         # Encode x and store it in the index buffer.
         memory.write(x, labels, tasks)
+
+    def footprint(self) -> Bill:
+        """The memory's bill."""
+        return self.module.memory.footprint()

@@ -7,6 +7,7 @@ slots of a class are found by drawing until one fits.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -44,8 +45,8 @@ class Admission(Protocol):
         """The slots of held items, counted from 0."""
         ...
 
-    def ranks_of(self, task: int) -> range | None:
-        """The ranks of a task's items, if the rule keeps tasks apart; None if it does not."""
+    def ranks_by_task(self) -> dict[int, range] | None:
+        """The ranks of each task's items, if the rule keeps tasks apart; None if it does not."""
         ...
 
 
@@ -77,7 +78,7 @@ class Reservoir:
         """Slots are filled from the first."""
         return ranks
 
-    def ranks_of(self, task: int) -> range | None:
+    def ranks_by_task(self) -> dict[int, range] | None:
         """Tasks are mixed."""
         return None
 
@@ -150,7 +151,7 @@ class Balanced:
         """Slots are filled from the first."""
         return ranks
 
-    def ranks_of(self, task: int) -> range | None:
+    def ranks_by_task(self) -> dict[int, range] | None:
         """Tasks are mixed."""
         return None
 
@@ -225,14 +226,11 @@ class Ring:
         run = ends.searchsorted(ranks, side="right")
         return starts[run] + ranks - (ends - held)[run]
 
-    def ranks_of(self, task: int) -> range | None:
+    def ranks_by_task(self) -> dict[int, range] | None:
         """The ranks of a task follow each other, in the order of the runs."""
-        before = 0
-        for other, run in self.rings.items():
-            if other == task:
-                return range(before, before + run.held)
-            before += run.held
-        return range(0)
+        held = [run.held for run in self.rings.values()]
+        ends = itertools.accumulate(held)
+        return {task: range(end - count, end) for task, count, end in zip(self.rings, held, ends, strict=True)}
 
 
 @dataclass(frozen=True)

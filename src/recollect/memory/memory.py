@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -13,10 +14,12 @@ from recollect.checks import IntegerLike, Integers, check_at_least, check_codes,
 from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.index import PackedIndex
-from recollect.memory.sampling import draw, draw_from_task
+from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
 from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from recollect.memory.index import Rows, Slots
 
 Rule = Literal["reservoir", "ring", "balanced"]
@@ -177,17 +180,32 @@ class Memory:
         With replacement by default, as soon as there is one item; without it there must be ``n``.
         """
         check_at_least("n", n, 1)
-        rng = self._sample_rng
-        random_state = rng.bit_generator.state
-        try:
+        with self._same_draws_after_an_error() as rng:
             if task is None:
                 slots = draw(n, self._admission, rng, replace=replace)
             else:
                 number = int(check_integers("task", task, 1, self.tasks)[0])
                 slots = draw_from_task(n, number, self._admission, self._index.tasks, rng, replace=replace)
             return self._recollect(slots)
+
+    def sample_tasks(self, most: int | None = None, *, but: Collection[int] = ()) -> Batch | None:
+        """Recollections of each task held, one task after the other in one batch; None if there are none.
+
+        All items of a task or ``most`` of them, drawn without replacement; tasks in ``but`` are left out.
+        """
+        if most is not None:
+            check_at_least("most", most, 1)
+        with self._same_draws_after_an_error() as rng:
+            slots = draw_from_each_task(most, but, self._admission, self._index.tasks, rng)
+            return self._recollect(slots) if len(slots) else None
+
+    @contextmanager
+    def _same_draws_after_an_error(self) -> Iterator[np.random.Generator]:
+        state = self._sample_rng.bit_generator.state
+        try:
+            yield self._sample_rng
         except BaseException:
-            rng.bit_generator.state = random_state
+            self._sample_rng.bit_generator.state = state
             raise
 
     def footprint(self) -> Bill:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from recollect.checks import Integers
     from recollect.memory.admission import Admission
     from recollect.memory.index import BitArray, Slots
@@ -29,9 +31,8 @@ def draw_from_task(
     draws than there are items, as for a task with a handful of items in millions, the items are looked through instead.
     """
     held = f"held of task {task}"
-    ranks = admission.ranks_of(task)
-    if ranks is not None:
-        return admission.slots(_draw_ranks(n, ranks, rng, replace, held))
+    if (ranks := admission.ranks_by_task()) is not None:
+        return admission.slots(_draw_ranks(n, ranks.get(task, range(0)), rng, replace, held))
     found = np.empty(0, np.int64)
     drawn, block = 0, 4 * n
     while drawn < admission.held:
@@ -44,6 +45,28 @@ def draw_from_task(
         drawn, block = drawn + block, 2 * block
     members = _slots_of_task(task, admission, tasks)
     return members[_draw_ranks(n, range(len(members)), rng, replace, held)]
+
+
+def draw_from_each_task(
+    most: int | None, but: Collection[int], admission: Admission, tasks: BitArray, rng: np.random.Generator
+) -> Slots:
+    """For each task held, all its slots or ``most`` of them, task after task; those of the tasks ``but`` left out.
+
+    A ring knows the slots of a task; with the other rules all items are looked through.
+    """
+    parts = [np.empty(0, np.int64)]
+    for task, slots in sorted(_slots_by_task(admission, tasks).items()):
+        if task not in but:
+            parts.append(slots if most is None or len(slots) <= most else rng.choice(slots, most, replace=False))
+    return np.concatenate(parts)
+
+
+def _slots_by_task(admission: Admission, tasks: BitArray) -> dict[int, Slots]:
+    if (ranks := admission.ranks_by_task()) is not None:
+        return {task: admission.slots(np.arange(run.start, run.stop)) for task, run in ranks.items()}
+    slots = admission.slots(np.arange(admission.held))
+    stored = tasks.read_integers(slots)
+    return {int(task): slots[stored == task] for task in np.unique(stored)}
 
 
 def _draw_ranks(n: int, ranks: range, rng: np.random.Generator, replace: bool, which: str) -> Integers:

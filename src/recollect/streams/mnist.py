@@ -16,13 +16,19 @@ HELD_OUT = 10_000  # training images that `validation` keeps for testing
 
 
 def mnist_rotations(
-    seed: int = 0, *, tasks: int = 20, train_examples: int = 1000, validation: bool = False
+    seed: int = 0,
+    *,
+    tasks: int = 20,
+    train_examples: int = 1000,
+    test_examples: int = 10_000,
+    validation: bool = False,
 ) -> list[Task]:
     """The stream of the paper: each task turns MNIST by an angle of its own, counter-clockwise.
 
     Angles are drawn one from each of ``tasks`` equal parts of 0 to 180 degrees, so they grow with the tasks. Each task
     has training images of its own draw, in its own order; different tasks may share images. Every task is tested on all
-    test images, turned by its angle. Rotated pixels are rounded to 8 bits, as they are billed.
+    test images, or the first ``test_examples`` of them, turned by its angle. Rotated pixels are rounded to 8 bits, as
+    they are billed.
 
     With ``validation`` the last 10,000 training images take the place of the test images and are not trained on: for
     choosing settings without a look at the test set.
@@ -39,6 +45,9 @@ def mnist_rotations(
         pool, test = (Digits(pool.images[part], pool.y[part]) for part in (slice(-HELD_OUT), slice(-HELD_OUT, None)))
     if check_at_least("train_examples", train_examples, 1) > len(pool.y):
         raise ValueError(f"train_examples={train_examples}: accepted are 1 to {len(pool.y)}, as many as there are")
+    if check_at_least("test_examples", test_examples, 1) > len(test.y):
+        raise ValueError(f"test_examples={test_examples}: accepted are 1 to {len(test.y)}, as many as there are")
+    test = Digits(test.images[:test_examples], test.y[:test_examples])
     rng = np.random.default_rng(check_at_least("seed", seed, 0))
     stream = []
     for number in range(tasks):

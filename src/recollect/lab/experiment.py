@@ -1,0 +1,106 @@
+"""What an experiment is: rows to be run, each a learner with its memory, and profiles that say how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+import recollect as rc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recollect.memory.memory import Rule
+
+SHAPE, CLASSES, TASKS = (1, 28, 28), 10, 20
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of a table: which learner with which settings, and what its memory keeps.
+
+    Settings are the keyword arguments of the classes that they stand beside. ``paper_settings`` are those of the
+    learner, the codec's training among them, that the paper's appendix gives for its own protocol.
+    """
+
+    name: str
+    learner: type[Any]
+    settings: Settings
+    paper_settings: Settings = field(default_factory=dict)
+    codec: type[Any] | None = None
+    code: Settings = field(default_factory=dict)
+    training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
+    items: int = 0
+    admission: Rule = "reservoir"
+    block: str = ""
+    paper: float | None = None  # retention in the paper, in percent
+
+    def in_profile(self, profile: Profile) -> Row:
+        """The row with the settings of the profile."""
+        return replace(self, settings=self.settings | self.paper_settings) if profile.name == "paper" else self
+
+    @property
+    def described(self) -> Settings:
+        """All that decides what a run of this row does, for the record."""
+        names = {"learner": self.learner.__name__, "codec": self.codec.__name__ if self.codec else None}
+        chosen = ("settings", "code", "training", "items", "admission")
+        return names | {name: value for name, value in asdict(self).items() if name in chosen}
+
+    def build(self, seed: int, device: torch.device) -> rc.Learner:
+        """The learner with everything it needs."""
+        model = rc.models.MLP(seed=seed).to(device)
+        if self.codec is None:
+            return self.learner(model, **self.settings)
+        learned = issubclass(self.codec, nn.Module)
+        codec = self.codec(SHAPE, **self.code, **({"seed": seed} if learned else {}))
+        if learned:
+            codec.to(device)
+        memory = rc.Memory(
+            codec, capacity=self.items, admission=self.admission, classes=CLASSES, tasks=TASKS, seed=seed
+        )
+        if self.learner is rc.Offline:
+            return rc.Offline(model, memory, **self.settings)
+        return self.learner(model, rc.RecollectionModule(memory, **self.training), **self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """An amount of work. ``rows`` are words in the names of the rows that are run; none stands for all."""
+
+    name: str
+    seeds: int
+    stream_batch: int = 10
+    tasks: int = TASKS
+    train_examples: int = 1000
+    test_examples: int = 10_000
+    matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Rows on a stream of tasks."""
+
+    name: str
+    title: str
+    answers: str
+    rows: tuple[Row, ...]
+    profiles: dict[str, Profile]
+    notes: tuple[str, ...] = ()
+    stream: Callable[..., list[rc.streams.Task]] = rc.streams.mnist_rotations
+
+    def chosen(self, profile: Profile, words: Sequence[str] = ()) -> list[Row]:
+        """The rows of a profile, or those whose names have one of ``words``, with their settings in the profile."""
+        for word in words:
+            if not any(word.lower() in row.name.lower() for row in self.rows):
+                raise ValueError(
+                    f"rows={word!r}: accepted are parts of {', '.join(repr(row.name) for row in self.rows)}"
+                )
+        wanted = [word.lower() for word in words or profile.rows]
+        rows = [row for row in self.rows if not wanted or any(word in row.name.lower() for word in wanted)]
+        return [row.in_profile(profile) for row in rows]

@@ -1,0 +1,64 @@
+"""What is shown while an experiment runs: all runs in one bar, and a bar for each that is under way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from recollect.lab.runner import Job
+
+
+class Board:
+    """Bars on a terminal, lines elsewhere."""
+
+    def __init__(self, console: Console, jobs: list[Job]) -> None:
+        self.console = console
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
+        self._progress = Progress(
+            *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, disable=not console.is_terminal
+        )
+        # The whole is counted in expected seconds, since some rows take a hundred times as long as others.
+        self._whole = self._progress.add_task("All runs", total=sum(job.cost for job in jobs), state="")
+        self._bars: dict[int, TaskID] = {}
+        self._count, self._finished = len(jobs), 0
+
+    def __enter__(self) -> Board:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def started(self, job: Job) -> None:
+        """A run begins."""
+        self._bars[job.number] = self._progress.add_task(f"  {job.title}", total=job.profile.tasks, state="")
+        self._say_whole()
+
+    def task_learned(self, job: Job, number: int, kept: float) -> None:
+        """A run has learned one more task of its stream, and keeps ``kept`` percent of what it has seen."""
+        tasks = job.profile.tasks
+        state = f"task {number + 1} of {tasks}, {kept:.1f} % so far" if kept else f"task {number + 1} of {tasks}"
+        self._progress.update(self._bars[job.number], advance=1, state=state)
+        self._progress.update(self._whole, advance=job.cost / tasks)
+        if not self.console.is_terminal and (number + 1) % 5 == 0 and number + 1 < tasks:
+            self.console.print(f"{job.title}: {state}")
+
+    def finished(self, job: Job, retention: float, seconds: float) -> None:
+        """A run is over and recorded."""
+        self._finished += 1
+        self._progress.remove_task(self._bars.pop(job.number))
+        self._say_whole()
+        self.console.print(
+            f"{self._finished} of {self._count}: {job.title}: {retention:.1f} % in {seconds:.0f} s", highlight=False
+        )
+
+    def _say_whole(self) -> None:
+        self._progress.update(self._whole, state=f"{self._finished} of {self._count} runs")

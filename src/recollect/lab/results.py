@@ -1,0 +1,127 @@
+"""Recorded runs: a file each, ``FOLDER/EXPERIMENT/PROFILE/ROW/seedN.json``, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from recollect.lab.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recollect.lab.experiment import Experiment, Profile, Row
+
+
+def path_of(folder: Path, experiment: str, profile: str, row: str, seed: int) -> Path:
+    """The file of a run.
+
+    >>> from pathlib import Path
+    >>> path_of(Path("results"), "table1", "quick", "Replay, 14x14 pixels 100", 2).as_posix()
+    'results/table1/quick/replay-14x14-pixels-100/seed2.json'
+    """
+    return folder / experiment / profile / re.sub("[^a-z0-9]+", "-", row.lower()).strip("-") / f"seed{seed}.json"
+
+
+def write(folder: Path, run: Run) -> Path:
+    """Write a run. It has its name only once it is whole, so that a stop in between leaves no half file."""
+    path = path_of(folder, run.experiment, run.profile, run.row, run.seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.part")
+    partial.write_text(json.dumps(_rounded(asdict(run)), indent=1) + "\n")
+    partial.replace(path)
+    return path
+
+
+def read(folder: Path, experiment: Experiment, profile: Profile, row: Row, seed: int) -> Run | None:
+    """The recorded run, or None if there is none with the settings that the row has now."""
+    path = path_of(folder, experiment.name, profile.name, row.name, seed)
+    if not path.exists():
+        return None
+    try:
+        run = Run(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: not a recorded run ({error}); remove it to have it run again") from error
+    return run if run.settings == json.loads(json.dumps(row.described)) else None
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to six digits behind the point, and lists of numbers on a line of their own."""
+    match value:
+        case float():
+            return round(value, 6)
+        case dict():
+            return {key: _rounded(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_rounded(part) for part in value]
+        case _:
+            return value
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row over its seeds."""
+
+    row: Row
+    runs: list[Run]
+
+    @property
+    def retentions(self) -> list[float]:
+        """Of each seed."""
+        return [run.retention for run in self.runs]
+
+    @property
+    def mean(self) -> float:
+        """Mean retention."""
+        return statistics.fmean(self.retentions)
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of retention over seeds; 0 for a single seed."""
+        return statistics.stdev(self.retentions) if len(self.runs) > 1 else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as `--json` prints it."""
+        first = self.runs[0]
+        return {
+            "name": self.row.name,
+            "block": self.row.block,
+            "storage_examples": first.storage_examples,
+            "items": first.items,
+            "bits_per_item": first.bits_per_item,
+            "retention": {"mean": self.mean, "std": self.std, "each": self.retentions},
+            "paper": self.row.paper,
+            "seeds": [run.seed for run in self.runs],
+            "seconds": statistics.fmean(run.seconds for run in self.runs),
+            "backward_transfer": _mean([run.backward_transfer for run in self.runs]),
+            "forward_transfer": _mean([run.forward_transfer for run in self.runs]),
+            "distortion": {
+                kind: _mean([run.distortion[kind][-1] for run in self.runs if run.distortion[kind]])
+                for kind in ("new", "held")
+            },
+            "bits": first.bits,
+            "examples_per_second": statistics.fmean(run.examples_per_second for run in self.runs),
+        }
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def summaries(
+    folder: Path, experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int] | None = None
+) -> list[Summary]:
+    """All rows with recorded runs; ``seeds`` are those of the profile or, beyond them, all that are there."""
+    found = []
+    for row in rows:
+        parent = path_of(folder, experiment.name, profile.name, row.name, 0).parent
+        numbers = seeds if seeds is not None else sorted(int(path.stem[4:]) for path in parent.glob("seed*.json"))
+        runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
+        if kept := [run for run in runs if run is not None]:
+            found.append(Summary(row, kept))
+    return found

@@ -1,0 +1,127 @@
+"""Runs rows x seeds, each written as soon as it is finished; what is there already is not run again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import traceback
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from recollect.lab import results
+from recollect.lab.cost import core_seconds
+from recollect.lab.progress import Board
+from recollect.lab.run import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from recollect.lab.experiment import Experiment, Profile, Row
+    from recollect.lab.run import Run
+
+    Record = Callable[[Run], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run to be made."""
+
+    number: int
+    experiment: Experiment
+    profile: Profile
+    row: Row
+    seed: int
+    validation: bool = False
+
+    @property
+    def title(self) -> str:
+        """The row and its seed."""
+        return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def cost(self) -> float:
+        """Expected seconds of one core."""
+        return core_seconds(self.row, self.profile)
+
+
+def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int], folder: Path) -> list[Job]:
+    """What is not recorded yet, seed after seed, the longest runs of a seed first so that cores end together."""
+    missing = [
+        (seed, row)
+        for seed in seeds
+        for row in sorted(rows, key=lambda row: -core_seconds(row, profile))
+        if results.read(folder, experiment, profile, row, seed) is None
+    ]
+    return [
+        Job(number=number, experiment=experiment, profile=profile, row=row, seed=seed)
+        for number, (seed, row) in enumerate(missing)
+    ]
+
+
+def run(jobs: list[Job], record: Record, *, workers: int, device: torch.device, console: Console) -> None:
+    """Make the runs, in this process or on ``workers`` processes with a thread each; ``record`` writes each of them."""
+    with Board(console, jobs) as board:
+        if workers == 1:
+            for job in jobs:
+                board.started(job)
+                board.finished(job, *_make(job, record, device, partial(board.task_learned, job)))
+        elif jobs:
+            _side_by_side(jobs, record, min(workers, len(jobs)), device, board)
+
+
+def _make(job: Job, record: Record, device: torch.device, on_task: Callable[[int, float], None]) -> tuple[float, float]:
+    _, made = execute(
+        job.experiment, job.profile, job.row, job.seed, device=device, validation=job.validation, on_task=on_task
+    )
+    record(made)
+    return made.retention, made.seconds
+
+
+def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.device, board: Board) -> None:
+    context = multiprocessing.get_context("spawn")
+    waiting, messages = context.Queue(), context.Queue()
+    for item in (*jobs, *[None] * workers):
+        waiting.put(item)
+    processes = [
+        context.Process(target=_work, args=(waiting, messages, record, device), daemon=True) for _ in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        left = len(jobs)
+        while left:
+            try:
+                number, event, *details = messages.get(timeout=1)
+            except Empty:
+                if died := [process.exitcode for process in processes if process.exitcode]:
+                    raise RuntimeError(f"a worker ended with exit code {died[0]}; finished runs are recorded") from None
+                continue
+            if event == "failed":
+                raise RuntimeError(f"{jobs[number].title} failed:\n{details[0]}")
+            getattr(board, event)(jobs[number], *details)
+            left -= event == "finished"
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _work(waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
+    """A worker: one run after the other, until there are none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
+    torch.set_num_threads(1)
+    for job in iter(waiting.get, None):
+        messages.put((job.number, "started"))
+        try:
+            kept = _make(job, record, device, lambda *told, job=job: messages.put((job.number, "task_learned", *told)))
+        except Exception:
+            messages.put((job.number, "failed", traceback.format_exc()))
+            return
+        messages.put((job.number, "finished", *kept))

@@ -1,0 +1,133 @@
+"""Table 1 of the paper: MNIST-Rotations in the storage of 100 and 200 images.
+
+Each row can be read beside the paper's. Learning rates, batch sizes and steps were chosen on held-out training images
+(`lab/table1_tuning.py`, ``results/table1/tuning.jsonl``); ``paper_settings`` are those of the paper's appendix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import recollect as rc
+from recollect.lab.experiment import TASKS, Experiment, Profile, Row, Settings
+
+# What a memory keeps. Recollections are the paper's, 3000 items; the controls keep as many items as fit.
+REAL_100: Settings = {"codec": rc.RawPixels, "items": 100}
+REAL_200: Settings = {"codec": rc.RawPixels, "items": 200}
+PIXELS_100: Settings = {"codec": rc.ResizedPixels, "code": {"size": (14, 14), "bits": 1}, "items": 3200}
+PIXELS_200: Settings = {"codec": rc.ResizedPixels, "code": {"size": (14, 14), "bits": 2}, "items": 3200}
+JPEG_100: Settings = {"codec": rc.JPEG, "code": {"bits": 416}, "items": 1507}
+JPEG_200: Settings = {"codec": rc.JPEG, "code": {"bits": 416}, "items": 3015}
+# On this stream the paper trains its codec online, without rehearsal.
+LEARNED_100: Settings = {
+    "codec": rc.DiscreteAutoencoder,
+    "code": {"variables": 104, "categories": 4},
+    "items": 3000,
+    "training": {"steps": 3, "learning_rate": 5e-4, "rehearse": "none"},
+}
+LEARNED_200: Settings = {
+    "codec": rc.DiscreteAutoencoder,
+    "code": {"variables": 139, "categories": 8},
+    "items": 3000,
+    "training": {"steps": 2, "learning_rate": 5e-4, "rehearse": "none"},
+}
+
+
+def replay(name: str, paper: float | None, memory: Settings, settings: Settings, **more: Any) -> Row:
+    """Experience replay from a reservoir."""
+    appendix = {"learning_rate": 0.01, "batch_size": 5 if name.endswith("100") else 25, "steps": 1}
+    return Row(name=name, paper=paper, learner=rc.Replay, settings=settings, paper_settings=appendix, **(memory | more))
+
+
+def gem(name: str, paper: float | None, memory: Settings, settings: Settings) -> Row:
+    """GEM with the most recent items of each task."""
+    appendix = {"learning_rate": 0.1, "memory_strength": 0.5, "memory_batch": None}
+    return Row(
+        name=name,
+        paper=paper,
+        learner=rc.GEM,
+        settings=settings,
+        paper_settings=appendix,
+        admission="ring",
+        **memory,
+    )
+
+
+def tuned(learning_rate: float, batch_size: int, steps: int) -> Settings:
+    """Settings of replay: `steps` steps for each batch of the stream."""
+    return {"learning_rate": learning_rate, "batch_size": batch_size, "steps": steps}
+
+
+def projected(learning_rate: float, memory_strength: float) -> Settings:
+    """Settings of GEM: gradients of at most 10 memories of each task."""
+    return {"learning_rate": learning_rate, "memory_strength": memory_strength, "memory_batch": 10}
+
+
+SAME = "Replay, the same training for all"
+SAME_BATCH, SAME_STEPS = 25, 3
+
+
+def same(name: str, memory: Settings, learning_rate: float) -> Row:
+    """Replay with the steps and batch that every memory of the block has, and a learning rate of its own."""
+    return replay(f"Same: {name}", None, memory, tuned(learning_rate, SAME_BATCH, SAME_STEPS), block=SAME)
+
+
+ROWS = (
+    gem("GEM Real Storage 100", 62.5, REAL_100, projected(0.1, 0.5)),
+    gem("GEM Real Storage 200", 67.4, REAL_200, projected(0.1, 0.5)),
+    gem("GEM Recollections 100", 79.0, LEARNED_100, projected(0.1, 0.5)),
+    gem("GEM Recollections 200", 81.5, LEARNED_200, projected(0.1, 0.5)),
+    gem("GEM Resized Pixels 100", None, PIXELS_100, projected(0.1, 0.5)),
+    gem("GEM Resized Pixels 200", None, PIXELS_200, projected(0.1, 0.5)),
+    gem("GEM JPEG 100", None, JPEG_100, projected(0.1, 0.5)),
+    gem("GEM JPEG 200", None, JPEG_200, projected(0.1, 0.5)),
+    replay("Replay Real Storage 100", 63.4, REAL_100, tuned(0.2, 10, 1)),
+    replay("Replay Real Storage 200", 71.3, REAL_200, tuned(0.2, 10, 1)),
+    replay("Replay Recollections 100", 75.6, LEARNED_100, tuned(0.2, 25, 3)),
+    replay("Replay Recollections 200", 81.1, LEARNED_200, tuned(0.2, 25, 3)),
+    replay("Replay Resized Pixels 100", None, PIXELS_100, tuned(0.4, 50, 1)),
+    replay("Replay Resized Pixels 200", None, PIXELS_200, tuned(0.4, 50, 1)),
+    replay("Replay JPEG 100", None, JPEG_100, tuned(0.2, 25, 1)),
+    replay("Replay JPEG 200", None, JPEG_200, tuned(0.2, 25, 1)),
+    Row(name="EwC", paper=54.6, learner=rc.EWC, settings={"learning_rate": 0.05, "strength": 100.0}, items=1000),
+    Row(name="Online", paper=51.9, learner=rc.Online, settings={"learning_rate": 0.005}),
+    Row(
+        name="Offline, 1 epoch",
+        learner=rc.Offline,
+        settings={"learning_rate": 0.1, "epochs": 1},
+        codec=rc.RawPixels,
+        items=TASKS * 1000,
+    ),
+    Row(
+        name="Offline, 5 epochs",
+        learner=rc.Offline,
+        settings={"learning_rate": 0.1, "epochs": 5},
+        codec=rc.RawPixels,
+        items=TASKS * 1000,
+    ),
+    same("Real Storage 100", REAL_100, 0.1),
+    same("Resized Pixels 100", PIXELS_100, 0.2),
+    same("JPEG 100", JPEG_100, 0.2),
+    same("Recollections 100", LEARNED_100, 0.2),
+    same("Real Storage 200", REAL_200, 0.1),
+    same("Resized Pixels 200", PIXELS_200, 0.2),
+    same("JPEG 200", JPEG_200, 0.2),
+    same("Recollections 200", LEARNED_200, 0.2),
+)
+
+EXPERIMENT = Experiment(
+    name="table1",
+    title="Table 1: MNIST-Rotations, accuracy on all 20 tasks after the last",
+    answers="Do many approximate memories beat a few exact ones in the same storage?",
+    rows=ROWS,
+    profiles={
+        "quick": Profile(
+            name="quick",
+            seeds=1,
+            test_examples=1000,
+            rows=("Online", "Replay Real Storage 100", "Replay Resized Pixels 100", "Replay Recollections 100"),
+        ),
+        "standard": Profile(name="standard", seeds=3),
+        "paper": Profile(name="paper", seeds=5, stream_batch=1),
+    },
+)

@@ -1,0 +1,114 @@
+"""Elastic Weight Consolidation (Kirkpatrick et al., 2017): weights that mattered to earlier tasks are held in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from recollect.budget import Bill, raw_bits
+from recollect.checks import check_at_least, check_images
+from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.learner import Learner, integers
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from recollect.checks import IntegerLike
+
+CHUNK = 50  # examples whose gradients are held at once
+
+
+class EWC(Learner):
+    """When a task ends, its weights and their Fisher information are kept; later steps pay for moving away from them.
+
+    The Fisher information of a weight is the mean of its squared gradient over examples of the task, one by one, with
+    their true labels. A task ends when an example of another comes, or with `finish`.
+
+    Args:
+        model: the predictive model F.
+        learning_rate: of gradient descent.
+        strength: λ, how much moving away costs: λ/2 Σ_k F_k (θ - θ_k)².
+        items: the most recent examples of the current task, kept at 8 bits a channel until its Fisher information is
+            taken.
+
+    >>> import recollect as rc
+    >>> learner = rc.EWC(rc.models.MLP(), items=50)
+    >>> for task in range(20):
+    ...     learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10), task)
+    >>> learner.finish()
+    >>> round(learner.footprint().examples["parameters"])
+    18288
+    """
+
+    def __init__(
+        self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 100.0, items: int = 1000
+    ) -> None:
+        super().__init__(model, learning_rate)
+        if not strength >= 0:
+            raise ValueError(f"strength={strength}: accepted is a number of at least 0")
+        self.strength = strength
+        self.items = check_at_least("items", items, 1)
+        self._weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._anchors: list[list[torch.Tensor]] = []  # θ_k, by task that ended
+        self._fisher: list[list[torch.Tensor]] = []  # F_k
+        self._task: int | None = None
+        self._images = torch.empty(0, dtype=torch.uint8)
+        self._labels = torch.empty(0, dtype=torch.int64)
+        self._example = 1
+
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+        """Learn from a batch of the stream, all of one task."""
+        x = check_images(x)
+        labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
+        if bool((tasks != tasks[0]).any()):
+            raise ValueError(f"task has the values {sorted(set(tasks.tolist()))}: accepted is one task a batch")
+        if self._task != int(tasks[0]):
+            self.finish()
+        self._backward(x, labels, tasks)
+        for weight, pull in zip(self._weights, self._pull(), strict=True):
+            if weight.grad is not None:
+                weight.grad.add_(pull, alpha=self.strength)
+        self.optimiser.step()
+        self._keep(x, labels, int(tasks[0]))
+
+    def _pull(self) -> list[torch.Tensor]:
+        """Σ_k F_k (θ - θ_k), for each parameter."""
+        pulls = [torch.zeros_like(weight) for weight in self._weights]
+        for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
+            for pull, weight, anchor, fisher in zip(pulls, self._weights, anchors, fishers, strict=True):
+                pull.addcmul_(fisher, weight.detach() - anchor)
+        return pulls
+
+    def _keep(self, x: torch.Tensor, labels: torch.Tensor, task: int) -> None:
+        self._task, self._example = task, raw_bits(x.shape[1:])
+        images = (x * 255).round().byte()
+        self._images = torch.cat([self._images.to(x.device).view(-1, *x.shape[1:]), images])[-self.items :]
+        self._labels = torch.cat([self._labels.to(x.device), labels.to(x.device)])[-self.items :]
+
+    def finish(self) -> None:
+        """End the current task: keep its weights and their Fisher information, drop its examples."""
+        if self._task is None:
+            return
+        self.model.train()
+        fisher = [torch.zeros_like(weight) for weight in self._weights]
+        for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
+            inputs = [images.float() / 255]
+            if self._takes_task:
+                inputs.append(torch.full_like(labels, self._task))
+            gradients = gradients_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
+            for total, matrix in zip(fisher, gradients, strict=True):
+                total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
+        self._fisher.append(fisher)
+        self._anchors.append([weight.detach().clone() for weight in self._weights])
+        self._task, self._images, self._labels = None, self._images[:0], self._labels[:0]
+
+    def footprint(self) -> Bill:
+        """Weights and Fisher information of the tasks that ended, and examples of the current one."""
+        kept = [tensor for task in (*self._anchors, *self._fisher) for tensor in task]
+        return Bill(
+            codes=8 * self._images.nbytes,
+            labels=8 * self._labels.nbytes,
+            parameters=8 * sum(tensor.nbytes for tensor in kept),
+            example=self._example,
+        )

@@ -1,0 +1,99 @@
+"""Gradient Episodic Memory with a Scalable Recollection Module: the paper's Algorithm 2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from recollect.checks import check_at_least
+from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.learner import Learner
+from recollect.learners.projection import multipliers
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from recollect.budget import Bill
+    from recollect.checks import IntegerLike
+    from recollect.learners.gradients import Gradients
+    from recollect.module import RecollectionModule
+
+
+class GEM(Learner):
+    """Steps along the gradient of the new examples, turned so that the loss on no past task grows.
+
+    With the codec `RawPixels` in the memory this is GEM with real storage. The paper's memory is a ring per task.
+
+    Args:
+        model: the predictive model F.
+        module: codec and memory.
+        learning_rate: of gradient descent on the model; the paper's α, 0.1 on MNIST-Rotations.
+        memory_strength: the least share of each past gradient in a projected step; 0.5 in the paper.
+        memory_batch: memories of each past task that its gradient is taken of, drawn anew for every step; all by
+            default, as in the paper.
+        batch_size: recollections that join the new examples when the codec rehearses.
+
+    >>> import recollect as rc
+    >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=100, admission="ring")
+    >>> learner = rc.GEM(rc.models.MLP(), rc.RecollectionModule(memory))
+    >>> for task in range(3):
+    ...     learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10), task)
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        module: RecollectionModule,
+        *,
+        learning_rate: float = 0.1,
+        memory_strength: float = 0.5,
+        memory_batch: int | None = None,
+        batch_size: int = 25,
+    ) -> None:
+        super().__init__(model, learning_rate)
+        self.module = module
+        if not memory_strength >= 0:
+            raise ValueError(f"memory_strength={memory_strength}: accepted is a number of at least 0")
+        self.memory_strength = memory_strength
+        self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
+        self.batch_size = check_at_least("batch_size", batch_size, 1)
+
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+        """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
+        memory = self.module.memory
+        x, labels, tasks = memory.check(x, y, task)
+
+        # Scalable Recollection Module training.
+        self.module.rehearse(x, self.batch_size if self.module.rehearses else 0)
+
+        # Encode x and store it.
+        memory.write(x, labels, tasks)
+
+        # GEM training: g of the new examples, and g_k of the memories of every other task.
+        self._backward(x, torch.from_numpy(labels), torch.from_numpy(tasks))
+        past = memory.sample_tasks(self.memory_batch, but=set(tasks.tolist()))
+        if past is not None:
+            past = past.to(x.device)
+            sizes = past.task.unique_consecutive(return_counts=True)[1].tolist()
+            inputs = (past.x, past.task) if self._takes_task else (past.x,)
+            self._project(gradients_of_groups(self.model, inputs, past.y, sizes))
+        self.optimiser.step()
+
+    def _project(self, past: Gradients) -> None:
+        """Turn the gradient if it would make the loss on a past task grow."""
+        new = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        along = sum(matrix @ gradient.flatten() for matrix, gradient in zip(past, new, strict=True))
+        assert isinstance(along, torch.Tensor)
+        if bool((along >= 0).all()):
+            return
+        gram = sum(matrix @ matrix.T for matrix in past)
+        assert isinstance(gram, torch.Tensor)
+        v = multipliers(gram.double().cpu().numpy(), along.double().cpu().numpy(), self.memory_strength)
+        weights = torch.from_numpy(v).to(along)
+        for gradient, matrix in zip(new, past, strict=True):
+            gradient.add_((weights @ matrix).view_as(gradient))
+
+    def footprint(self) -> Bill:
+        """The memory's bill."""
+        return self.module.memory.footprint()

@@ -1,0 +1,56 @@
+"""Learning when the stream is over, from all of it in random order: what a stream costs can be read off against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect.checks import check_at_least
+from recollect.learners.learner import Learner
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from recollect.budget import Bill
+    from recollect.checks import IntegerLike
+    from recollect.memory.memory import Memory
+
+
+class Offline(Learner):
+    """Keeps the stream in a memory, and trains on it in `finish`, shuffled anew for each epoch.
+
+    Args:
+        model: the predictive model F.
+        memory: as large as the stream, with `RawPixels`, for training on all of it as it was.
+        learning_rate: of gradient descent.
+        epochs: passes over what the memory holds.
+        batch_size: examples in a step.
+
+    >>> import recollect as rc, torch
+    >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=1000)
+    >>> learner = rc.Offline(rc.models.MLP(), memory)
+    >>> learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10))
+    >>> learner.finish()
+    """
+
+    def __init__(
+        self, model: nn.Module, memory: Memory, *, learning_rate: float = 0.01, epochs: int = 1, batch_size: int = 10
+    ) -> None:
+        super().__init__(model, learning_rate)
+        self.memory = memory
+        self.epochs = check_at_least("epochs", epochs, 1)
+        self.batch_size = check_at_least("batch_size", batch_size, 1)
+
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+        """Keep a batch of the stream."""
+        self.memory.write(x, y, task)
+
+    def finish(self) -> None:
+        """Train on what was kept."""
+        for _ in range(self.epochs if len(self.memory) else 0):
+            for batch in self.memory.sample(len(self.memory), replace=False).split(self.batch_size):
+                self._step(batch.x, batch.y, batch.task)
+
+    def footprint(self) -> Bill:
+        """The memory's bill."""
+        return self.memory.footprint()

@@ -1,0 +1,30 @@
+"""GEM's projection: the gradient nearest to the new one that no past task is hurt by."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import quadprog
+
+Floats = npt.NDArray[np.float64]
+
+
+def multipliers(gram: Floats, along: Floats, strength: float) -> Floats:
+    """How much of each past gradient g_k to add to the new gradient g: the v of g~ = g + Σ v_k g_k.
+
+    They solve the dual of GEM's quadratic programme: minimise ½ vᵀ P v + pᵀ v with all v_k at least ``strength``. Then
+    <g~, g_k> = P v + p is at least 0 for every k, whatever the strength.
+
+    Args:
+        gram: P, the inner products <g_j, g_k> of the past gradients.
+        along: p, the inner products <g, g_k>.
+        strength: GEM's memory strength γ; 0 gives the projection itself, more pulls towards the past tasks.
+
+    >>> multipliers(np.array([[4.0]]), np.array([-2.0]), strength=0.0).round(3).tolist()
+    [0.5]
+    """
+    # The solver wants a positive definite matrix, and past gradients may be alike.
+    scale = np.trace(gram) / len(gram)
+    definite = (gram + gram.T) / 2 + 1e-9 * scale * np.eye(len(gram))
+    # Divided by the scale the numbers are near 1, whatever the model's gradients are.
+    return quadprog.solve_qp(definite / scale, -along / scale, np.eye(len(gram)), np.full(len(gram), strength))[0]
