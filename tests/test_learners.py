@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import recollect as rc
+from recollect.lab.run import memory_of
 from recollect.memory.memory import Rule
 
 SHAPE = (1, 12, 12)
@@ -32,10 +33,21 @@ def replay(codec: rc.Codec, rule: Rule, model: nn.Module | None = None) -> rc.Re
     return rc.Replay(model or mlp(), module, learning_rate=0.1, batch_size=5)
 
 
-LEARNERS: dict[str, Callable[[], rc.Learner]] = {"online": lambda: rc.Online(mlp(), learning_rate=0.1)}
+def gem(codec: rc.Codec, rule: Rule) -> rc.GEM:
+    memory = rc.Memory(codec, capacity=12, admission=rule, classes=10, tasks=4)
+    return rc.GEM(mlp(), rc.RecollectionModule(memory, steps=2), memory_batch=2, batch_size=5)
+
+
+LEARNERS: dict[str, Callable[[], rc.Learner]] = {
+    "online": lambda: rc.Online(mlp(), learning_rate=0.1),
+    "ewc": lambda: rc.EWC(mlp(), learning_rate=0.1, items=4),
+    "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
+}
 for codec_name, make_codec in CODECS.items():
     for rule_name in RULES:
         LEARNERS[f"replay-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: replay(c(), r)
+        LEARNERS[f"gem-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: gem(c(), r)
+WITH_MEMORY = [name for name in LEARNERS if name not in {"online", "ewc"}]
 
 
 def batches(count: int = 8) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
@@ -47,7 +59,7 @@ def batches(count: int = 8) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
 
 
 def parameters(learner: rc.Learner) -> torch.Tensor:
-    codec = learner.module.memory.codec if isinstance(learner, rc.Replay) else None
+    codec = memory.codec if (memory := memory_of(learner)) else None
     trained = [*learner.model.parameters(), *(codec.parameters() if isinstance(codec, nn.Module) else [])]
     return torch.cat([parameter.detach().flatten() for parameter in trained])
 
@@ -61,6 +73,9 @@ def test_the_same_stream_gives_the_same_learner(name: str):
         torch.rand(3)  # whatever else draws from the global generator
         second.observe(x, y, task)
         first.predict(x, task)
+        assert first.footprint() == second.footprint()
+    first.finish()
+    second.finish()
     assert torch.equal(parameters(first), parameters(second))
     assert not torch.equal(parameters(first), untrained)
     assert first.predict(batches()[0][0], 0).shape == (3,)
@@ -77,15 +92,15 @@ def test_bad_images_are_refused_and_change_nothing(name: str, x: torch.Tensor):
     assert torch.equal(parameters(learner), before)
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name.startswith("replay")])
+@pytest.mark.parametrize("name", WITH_MEMORY)
 def test_the_budget_is_never_exceeded_and_bad_input_changes_nothing(name: str):
     learner = LEARNERS[name]()
-    assert isinstance(learner, rc.Replay)
-    memory = learner.module.memory
+    memory = memory_of(learner)
+    assert memory is not None
     for x, y, task in batches():
         learner.observe(x, y, task)
         assert len(memory) <= 12
-        assert memory.footprint().incremental == 8 * memory._index.nbytes
+        assert learner.footprint().incremental == 8 * memory._index.nbytes
     before, held = parameters(learner), memory.ids
     for x, y, task in ((X_NAN, 0, 0), (X_ONE, 10, 0), (X_ONE, 0, 4)):
         with pytest.raises(ValueError, match="accepted"):
@@ -129,6 +144,37 @@ def test_replay_is_algorithm_1():
     assert torch.equal(learner.module.memory.ids, M.ids)
 
 
+def test_further_steps_of_replay_have_recollections_of_their_own():
+    model = TaskModel()
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)
+    learner = rc.Replay(model, rc.RecollectionModule(memory), batch_size=5, steps=3)
+    literal = copy.deepcopy(memory)
+    for number, (x, y, task) in enumerate(batches(2)):
+        model.seen.clear()
+        learner.observe(x, y, task)
+        sets = [literal.sample(5).x, *literal.sample(10).x.split(5)] if number else []
+        assert len(model.seen) == 3
+        for step, seen in enumerate(model.seen):
+            assert torch.equal(seen, torch.cat([x, sets[step]]) if sets else x)
+        literal.write(x, y, task)
+
+
+def test_offline_learning_sees_everything_once_an_epoch_in_a_new_order():
+    model = TaskModel()
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=30, classes=10, tasks=4)
+    learner = rc.Offline(model, memory, epochs=2, batch_size=7)
+    for x, y, task in batches(8):
+        learner.observe(x, y, task)
+    assert model.seen == []
+    learner.finish()
+    assert [len(seen) for seen in model.seen] == [7, 7, 7, 3] * 2
+    first, second = torch.cat(model.seen[:4]), torch.cat(model.seen[4:])
+    everything = (torch.cat([x for x, _, _ in batches(8)]) * 255).round() / 255
+    assert not torch.equal(first, second)
+    for epoch in (first, second):
+        assert torch.equal(epoch.flatten(1).sum(1).sort().values, everything.flatten(1).sum(1).sort().values)
+
+
 def test_online_is_gradient_descent_on_the_new_examples():
     learner, F = rc.Online(mlp(), learning_rate=0.1), mlp()
     x, y, _ = batches()[0]
@@ -140,14 +186,15 @@ def test_online_is_gradient_descent_on_the_new_examples():
 
 
 class TaskModel(nn.Module):
-    """A model of x and t that remembers the tasks it was asked about."""
+    """A model of x and t that remembers what it was asked."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner, self.asked = mlp(), []
+        self.inner, self.asked, self.seen = mlp(), [], []
 
     def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         self.asked.append(task.tolist())
+        self.seen.append(x)
         return self.inner(x)
 
 
@@ -176,10 +223,12 @@ def test_a_task_that_a_ring_has_no_room_for_changes_nothing():
     assert torch.equal(parameters(learner), before)
 
 
-def test_replay_refuses_a_batch_size_of_zero():
+def test_replay_refuses_zero():
     module = rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=5))
     with pytest.raises(ValueError, match="batch_size=0"):
         rc.Replay(mlp(), module, batch_size=0)
+    with pytest.raises(ValueError, match="steps=0"):
+        rc.Replay(mlp(), module, steps=0)
 
 
 def test_replay_remembers_what_online_learning_forgets():

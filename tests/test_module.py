@@ -122,5 +122,5 @@ def test_it_refuses():
         RecollectionModule(memory, steps=0)
     with pytest.raises(ValueError, match="rehearse='always': accepted are 'recollections', 'none'"):
         RecollectionModule(memory, rehearse="always")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="size=0"):
-        RecollectionModule(memory).rehearse(torch.rand(1, *SHAPE), size=0)
+    with pytest.raises(ValueError, match="size=-1"):
+        RecollectionModule(memory).rehearse(torch.rand(1, *SHAPE), size=-1)

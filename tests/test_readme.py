@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 import recollect as rc
-from recollect.lab.tables import rendered
+from recollect.lab.tables import DOCUMENTS, blocks, rendered
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_table_is_the_one_of_the_recorded_runs():
-    assert rendered(README, ROOT / "results") == README, "run `make tables`"
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_tables_are_those_of_the_recorded_runs(name: str):
+    document = (ROOT / name).read_text()
+    assert rendered(document, blocks(ROOT / "results")) == document, "run `make tables`"
 
 
 def test_the_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -30,7 +30,8 @@ def check_images(x: torch.Tensor, shape: tuple[int, int, int] | None = None) -> 
         raise ValueError(f"x has shape {tuple(x.shape)}: accepted is n x {expected}")
     if len(x) == 0:
         raise ValueError("x is an empty batch: accepted is at least one example")
-    low, high = (float(value) for value in x.detach().aminmax())
+    low, high = x.detach().aminmax()
+    low, high = low.item(), high.item()
     if not (low >= 0.0 and high <= 1.0):  # also true of NaN
         raise ValueError(f"x has values from {low} to {high}: accepted are values in [0, 1] and no NaN")
     return x.detach().float()
@@ -57,10 +58,10 @@ def check_integers(name: str, values: IntegerLike, count: int, below: int) -> In
         raise TypeError(f"{name} has type {array.dtype}: accepted are integers")
     if array.shape not in {(), (count,)}:
         raise ValueError(f"{name} has shape {array.shape}: accepted are one integer or {count}, one an example")
-    wrong = array[(array < 0) | (array >= below)]
-    if wrong.size:
-        raise ValueError(f"{name} has the value {wrong.flat[0]}: accepted are 0 to {below - 1}")
-    return np.broadcast_to(array, (count,)).astype(np.int64)
+    for value in (array.min(initial=0), array.max(initial=0)):
+        if not 0 <= value < below:
+            raise ValueError(f"{name} has the value {value}: accepted are 0 to {below - 1}")
+    return array.astype(np.int64) if array.ndim else np.full(count, array, np.int64)
 
 
 def check_at_least(name: str, value: int, least: int) -> int:

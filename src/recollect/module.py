@@ -27,6 +27,7 @@ class RecollectionModule:
         learning_rate: of Adam on the codec, the paper's β.
         rehearse: "recollections" joins recollections to the new examples in each step; with "none" the codec learns
             online, from the new examples alone.
+        most: recollections that join the new examples at most; by default as many as the predictive model has.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class RecollectionModule:
         steps: int = 1,
         learning_rate: float = 1e-3,
         rehearse: Rehearsal = "recollections",
+        most: int | None = None,
     ) -> None:
         self.memory = memory
         self.steps = check_at_least("steps", steps, 1)
         if rehearse not in get_args(Rehearsal):
             raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
+        self.most = None if most is None else check_at_least("most", most, 1)
         self._learner: LearnedCodec | None = None
         if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
             self._learner = memory.codec
@@ -53,17 +56,21 @@ class RecollectionModule:
         All sets are drawn and decoded before the first step, with the decoder as it is. Returns the first of them for
         the predictive model to train on, or None while the memory is empty. With a size of 0 none are drawn.
         """
-        x = check_images(x, self.memory.codec.shape)
-        check_at_least("size", size, 0)
-        # Create N recollection sample sets.
+        return self.rehearse_checked(check_images(x, self.memory.codec.shape), check_at_least("size", size, 0))
+
+    def rehearse_checked(self, x: torch.Tensor, size: int) -> Batch | None:
+        """`rehearse` for images that were checked."""
+        # Create N recollection sample sets; the predictive model needs the first of them whole.
+        few = size if self.most is None else min(size, self.most)
         sets = []
         if len(self.memory) and size:
-            count = self.steps if self.rehearses else 1
-            sets = self.memory.sample(count * size).to(x.device).split(size)
+            further = (self.steps - 1) * few if self.rehearses else 0
+            drawn = self.memory.sample(size + further).to(x.device)
+            sets = drawn.split([size, *[few] * (further // few)])
         # Train the recollection module.
         if self._learner is not None:
             for step in range(self.steps):
-                joined = torch.cat([x, sets[step].x]) if sets and self.rehearses else x
+                joined = torch.cat([x, sets[step].x[:few]]) if sets and self.rehearses else x
                 self._optimiser.zero_grad()
                 self._learner.loss(joined).backward()
                 self._optimiser.step()

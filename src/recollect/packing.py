@@ -83,12 +83,17 @@ def unpack(
            [1, 1, 1]])
     """
     bits = bits_per_item(variables=variables, categories=categories, scheme=scheme)
-    rows = _checked_bytes(packed, bits)
+    codes = unpack_checked(_checked_bytes(packed, bits), variables, categories, scheme)
+    return torch.from_numpy(codes).to(packed.device) if isinstance(packed, torch.Tensor) else codes
+
+
+def unpack_checked(rows: Bytes, variables: int, categories: int, scheme: Scheme) -> npt.NDArray[np.int64]:
+    """`unpack` for rows of the right size with nothing behind their bits."""
     codes = np.empty((len(rows), variables), np.int64)
     to_codes = _binary_to_codes if _fields_suffice(categories, scheme) else _radix_to_codes
     for block in blocks(len(rows)):
         codes[block] = to_codes(rows[block], variables, categories)
-    return torch.from_numpy(codes).to(packed.device) if isinstance(packed, torch.Tensor) else codes
+    return codes
 
 
 def bits_for(values: int) -> int:

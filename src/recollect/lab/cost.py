@@ -29,6 +29,9 @@ def core_seconds(row: Row, profile: Profile) -> float:
     if row.codec is rc.DiscreteAutoencoder:
         f = filters_of(row.code["variables"], row.code["categories"])
         half = 2 * (2500 * f + 500 * f**2) / FLOPS  # encoding or decoding an image of 28x28 pixels
-        per_batch += half * (6 * row.training.get("steps", 1) * new + decoded + new)
+        steps, rehearsed = row.training.get("steps", 1), 0
+        if row.training.get("rehearse") != "none":
+            rehearsed = row.training.get("most") or settings.get("batch_size", 25)
+        per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
     tests = TEST_EXAMPLE * profile.tasks * (profile.matrix_examples * (profile.tasks + 1) + profile.test_examples)
     return batches * per_batch + tests

@@ -94,6 +94,11 @@ class Experiment:
     notes: tuple[str, ...] = ()
     stream: Callable[..., list[rc.streams.Task]] = rc.streams.mnist_rotations
 
+    def recorded_as(self, row: Row, profile: Profile) -> str:
+        """The name under which runs of a row are kept: rows that do the same share their runs."""
+        rows = (other.in_profile(profile) for other in self.rows)
+        return next((other.name for other in rows if other.described == row.described), row.name)
+
     def chosen(self, profile: Profile, words: Sequence[str] = ()) -> list[Row]:
         """The rows of a profile, or those whose names have one of ``words``, with their settings in the profile."""
         for word in words:

@@ -39,7 +39,7 @@ def write(folder: Path, run: Run) -> Path:
 
 def read(folder: Path, experiment: Experiment, profile: Profile, row: Row, seed: int) -> Run | None:
     """The recorded run, or None if there is none with the settings that the row has now."""
-    path = path_of(folder, experiment.name, profile.name, row.name, seed)
+    path = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), seed)
     if not path.exists():
         return None
     try:
@@ -119,7 +119,7 @@ def summaries(
     """All rows with recorded runs; ``seeds`` are those of the profile or, beyond them, all that are there."""
     found = []
     for row in rows:
-        parent = path_of(folder, experiment.name, profile.name, row.name, 0).parent
+        parent = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), 0).parent
         numbers = seeds if seeds is not None else sorted(int(path.stem[4:]) for path in parent.glob("seed*.json"))
         runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
         if kept := [run for run in runs if run is not None]:

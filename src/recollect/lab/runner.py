@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty
 from typing import TYPE_CHECKING, Any
@@ -53,10 +53,12 @@ class Job:
 
 def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int], folder: Path) -> list[Job]:
     """What is not recorded yet, seed after seed, the longest runs of a seed first so that cores end together."""
+    named = (replace(row, name=experiment.recorded_as(row, profile)) for row in rows)
+    distinct = {row.name: row for row in named}.values()
     missing = [
         (seed, row)
         for seed in seeds
-        for row in sorted(rows, key=lambda row: -core_seconds(row, profile))
+        for row in sorted(distinct, key=lambda row: -core_seconds(row, profile))
         if results.read(folder, experiment, profile, row, seed) is None
     ]
     return [
@@ -87,10 +89,11 @@ def _make(job: Job, record: Record, device: torch.device, on_task: Callable[[int
 def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.device, board: Board) -> None:
     context = multiprocessing.get_context("spawn")
     waiting, messages = context.Queue(), context.Queue()
-    for item in (*jobs, *[None] * workers):
-        waiting.put(item)
+    for number in (*range(len(jobs)), *[None] * workers):
+        waiting.put(number)
     processes = [
-        context.Process(target=_work, args=(waiting, messages, record, device), daemon=True) for _ in range(workers)
+        context.Process(target=_work, args=(jobs, waiting, messages, record, device), daemon=True)
+        for _ in range(workers)
     ]
     for process in processes:
         process.start()
@@ -108,20 +111,28 @@ def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.d
             getattr(board, event)(jobs[number], *details)
             left -= event == "finished"
     finally:
+        waiting.cancel_join_thread()  # nobody takes the rest
         for process in processes:
             process.terminate()
             process.join()
 
 
-def _work(waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
-    """A worker: one run after the other, until there are none."""
+def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
+    """A worker: one run after the other, until there are none or nobody waits for them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
     torch.set_num_threads(1)
-    for job in iter(waiting.get, None):
-        messages.put((job.number, "started"))
-        try:
-            kept = _make(job, record, device, lambda *told, job=job: messages.put((job.number, "task_learned", *told)))
-        except Exception:
-            messages.put((job.number, "failed", traceback.format_exc()))
+    parent = multiprocessing.parent_process()
+    for number in iter(waiting.get, None):
+        if parent is None or not parent.is_alive():
             return
-        messages.put((job.number, "finished", *kept))
+        messages.put((number, "started"))
+        try:
+            kept = _make(jobs[number], record, device, partial(_tell, messages, number))
+        except Exception:
+            messages.put((number, "failed", traceback.format_exc()))
+            return
+        messages.put((number, "finished", *kept))
+
+
+def _tell(messages: Any, number: int, task: int, kept: float) -> None:
+    messages.put((number, "task_learned", task, kept))

@@ -1,55 +1,56 @@
-"""Renders recorded runs into the README: ``make tables``. A test fails when the two differ."""
+"""Renders recorded runs into README and docs: ``make tables``. A test fails when they differ."""
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from pathlib import Path
-from typing import Any
+
+from recollect.lab import results
+from recollect.lab.show import duration, markdown
+from recollect.lab.table1 import EXPERIMENT
 
 ROOT = Path(__file__).parents[3]
+DOCUMENTS = ("README.md", "docs/table1.md")
+PROFILE = EXPERIMENT.profiles["standard"]
 
 
-def demo_table(runs: list[dict[str, Any]]) -> str:
-    """The demonstration's rows over all its recorded seeds."""
-    lines = ["| | storage, images | items | bits an item | retention, % | paper, % |", "|---|---:|---:|---:|---:|---:|"]
-    by_row = [*zip(*(run["rows"] for run in runs), strict=True)]
-    for rows in by_row:
-        scores = [row["retention"] for row in rows]
-        score = f"**{statistics.mean(scores):.1f}** ± {statistics.stdev(scores):.1f}"
-        first = rows[0]
-        cells = (f"{first['storage_examples']:.1f}", f"{first['items']:,}", f"{first['bits_per_item']:,}")
-        lines.append(f"| {first['name']} | {' | '.join(cells)} | {score} | {first['paper'] or '-'} |")
-    means = {rows[0]["name"]: statistics.mean(row["retention"] for row in rows) for rows in by_row}
-    ahead = means["Replay, small pixels"] - means["Replay, recollections"]
-    environment = runs[0]["environment"]
-    codec = runs[0]["rows"][-1]["codec_examples"]
-    seconds = max(run["seconds"] for run in runs)
-    notes = (
-        f"Storage is that of the codes, as in the paper; the learned codec takes as much as {codec:,.0f} images more.",
-        "It is the paper's codec with a group norm, SiLU and no sampling noise, and learns online, without rehearsal.",
-        "Small pixels are the control at equal bits: digits averaged down to 14x14 at 1 bit a pixel, nothing learned.",
-        f"On this stream they keep {abs(ahead):.1f} points {'more' if ahead > 0 else 'less'} than recollections.",
-        "Learning rate and batch size of each row were chosen on held-out training images.",
-        f"{seconds:.0f} seconds a seed with {environment['threads']} threads on an {environment['cpu']}.",
+def blocks(folder: Path) -> dict[str, str]:
+    """The text of every block, by the name that marks it in a document."""
+    found = results.summaries(folder, EXPERIMENT, PROFILE, EXPERIMENT.chosen(PROFILE))
+    if missing := {row.name for row in EXPERIMENT.rows} - {summary.row.name for summary in found}:
+        raise FileNotFoundError(f"{folder}: no runs of {', '.join(sorted(missing))}")
+    few = EXPERIMENT.profiles["quick"].rows
+    selected = [summary for summary in found if summary.row.name in few]
+    return {"table1": markdown(found), "table1-selected": markdown(selected), "table1-machine": machine(found)}
+
+
+def machine(found: list[results.Summary]) -> str:
+    """Where and how long."""
+    runs = {(run.row, run.seed): run for summary in found for run in summary.runs}.values()
+    seconds = sum(run.seconds + run.evaluation_seconds for run in runs)
+    described = {f"{run.environment['threads']} thread a run on an {run.environment['cpu']}" for run in runs}
+    each = statistics.mode(len(summary.runs) for summary in found)
+    return (
+        f"Mean and standard deviation of {each} seeds. {len(runs)} runs, {duration(seconds)} of one core, "
+        f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."
     )
-    return "\n".join([*lines, "", *notes])
 
 
-def rendered(readme: str, results: Path) -> str:
-    """The README with its table made anew from the recorded runs."""
-    runs = [json.loads(path.read_text()) for path in sorted((results / "demo").glob("seed*.json"))]
-    if len(runs) < 2:
-        raise FileNotFoundError(f"{results / 'demo'}: a mean and its deviation need at least two recorded seeds")
-    block = f"<!-- demo -->\n{demo_table(runs)}\n<!-- /demo -->"
-    return re.sub("<!-- demo -->.*<!-- /demo -->", lambda _: block, readme, flags=re.DOTALL)
+def rendered(document: str, texts: dict[str, str]) -> str:
+    """The document with its blocks made anew."""
+    for name, text in texts.items():
+        block = f"<!-- {name} -->\n{text}\n<!-- /{name} -->"
+        document = re.sub(f"<!-- {name} -->.*<!-- /{name} -->", lambda _, block=block: block, document, flags=re.DOTALL)
+    return document
 
 
 def main() -> None:
-    """Rewrite the README."""
-    readme = ROOT / "README.md"
-    readme.write_text(rendered(readme.read_text(), ROOT / "results"))
+    """Rewrite the documents."""
+    texts = blocks(ROOT / "results")
+    for name in DOCUMENTS:
+        path = ROOT / name
+        path.write_text(rendered(path.read_text(), texts))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,6 @@ class EWC(Learner):
             raise ValueError(f"strength={strength}: accepted is a number of at least 0")
         self.strength = strength
         self.items = check_at_least("items", items, 1)
-        self._weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._anchors: list[list[torch.Tensor]] = []  # θ_k, by task that ended
         self._fisher: list[list[torch.Tensor]] = []  # F_k
         self._task: int | None = None
@@ -65,18 +64,15 @@ class EWC(Learner):
             raise ValueError(f"task has the values {sorted(set(tasks.tolist()))}: accepted is one task a batch")
         if self._task != int(tasks[0]):
             self.finish()
-        self._backward(x, labels, tasks)
-        for weight, pull in zip(self._weights, self._pull(), strict=True):
-            if weight.grad is not None:
-                weight.grad.add_(pull, alpha=self.strength)
-        self.optimiser.step()
+        gradient = self._gradient(x, labels, tasks)
+        self._descend([g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
         self._keep(x, labels, int(tasks[0]))
 
     def _pull(self) -> list[torch.Tensor]:
         """Σ_k F_k (θ - θ_k), for each parameter."""
-        pulls = [torch.zeros_like(weight) for weight in self._weights]
+        pulls = [torch.zeros_like(weight) for weight in self._trained]
         for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
-            for pull, weight, anchor, fisher in zip(pulls, self._weights, anchors, fishers, strict=True):
+            for pull, weight, anchor, fisher in zip(pulls, self._trained, anchors, fishers, strict=True):
                 pull.addcmul_(fisher, weight.detach() - anchor)
         return pulls
 
@@ -91,7 +87,7 @@ class EWC(Learner):
         if self._task is None:
             return
         self.model.train()
-        fisher = [torch.zeros_like(weight) for weight in self._weights]
+        fisher = [torch.zeros_like(weight) for weight in self._trained]
         for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
             inputs = [images.float() / 255]
             if self._takes_task:
@@ -100,7 +96,7 @@ class EWC(Learner):
             for total, matrix in zip(fisher, gradients, strict=True):
                 total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
         self._fisher.append(fisher)
-        self._anchors.append([weight.detach().clone() for weight in self._weights])
+        self._anchors.append([weight.detach().clone() for weight in self._trained])
         self._task, self._images, self._labels = None, self._images[:0], self._labels[:0]
 
     def footprint(self) -> Bill:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,6 +13,8 @@ from recollect.learners.learner import Learner
 from recollect.learners.projection import multipliers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from torch import nn
 
     from recollect.budget import Bill
@@ -65,35 +68,36 @@ class GEM(Learner):
         x, labels, tasks = memory.check(x, y, task)
 
         # Scalable Recollection Module training.
-        self.module.rehearse(x, self.batch_size if self.module.rehearses else 0)
+        self.module.rehearse_checked(x, self.batch_size if self.module.rehearses else 0)
 
         # Encode x and store it.
-        memory.write(x, labels, tasks)
+        memory.write_checked(x, labels, tasks)
 
         # GEM training: g of the new examples, and g_k of the memories of every other task.
-        self._backward(x, torch.from_numpy(labels), torch.from_numpy(tasks))
+        g = self._gradient(x, torch.from_numpy(labels), torch.from_numpy(tasks))
         past = memory.sample_tasks(self.memory_batch, but=set(tasks.tolist()))
         if past is not None:
             past = past.to(x.device)
             sizes = past.task.unique_consecutive(return_counts=True)[1].tolist()
             inputs = (past.x, past.task) if self._takes_task else (past.x,)
-            self._project(gradients_of_groups(self.model, inputs, past.y, sizes))
-        self.optimiser.step()
+            g = self._project(g, gradients_of_groups(self.model, inputs, past.y, sizes))
+        self._descend(g)
 
-    def _project(self, past: Gradients) -> None:
-        """Turn the gradient if it would make the loss on a past task grow."""
-        new = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
-        along = sum(matrix @ gradient.flatten() for matrix, gradient in zip(past, new, strict=True))
-        assert isinstance(along, torch.Tensor)
-        if bool((along >= 0).all()):
-            return
-        gram = sum(matrix @ matrix.T for matrix in past)
-        assert isinstance(gram, torch.Tensor)
+    def _project(self, g: Sequence[torch.Tensor], past: Gradients) -> Sequence[torch.Tensor]:
+        """The gradient, turned if it would make the loss on a past task grow."""
+        along = total(matrix @ gradient.flatten() for matrix, gradient in zip(past, g, strict=True))
+        if not bool((along < 0).any()) or not bool(along.isfinite().all()):  # no projection mends a diverged model
+            return g
+        gram = total(matrix @ matrix.T for matrix in past)
         v = multipliers(gram.double().cpu().numpy(), along.double().cpu().numpy(), self.memory_strength)
-        weights = torch.from_numpy(v).to(along)
-        for gradient, matrix in zip(new, past, strict=True):
-            gradient.add_((weights @ matrix).view_as(gradient))
+        shares = torch.from_numpy(v).to(along)
+        return [gradient + (shares @ matrix).view_as(gradient) for gradient, matrix in zip(g, past, strict=True)]
 
     def footprint(self) -> Bill:
         """The memory's bill."""
         return self.module.memory.footprint()
+
+
+def total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
+    """The sum over parameters."""
+    return functools.reduce(torch.add, parts)

@@ -13,6 +13,8 @@ from recollect.budget import Bill
 from recollect.checks import check_images, check_integers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import nn
 
     from recollect.checks import IntegerLike
@@ -26,8 +28,8 @@ class Learner(ABC):
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
-        # Fused is the same arithmetic in one call, a third of the time for a small model.
-        self.optimiser = torch.optim.SGD(model.parameters(), lr=learning_rate, fused=True)
+        self.learning_rate = learning_rate
+        self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         # Compiled and data-parallel models hide the signature of the model that they wrap.
         inner = getattr(model, "_orig_mod", getattr(model, "module", model))
         self._takes_task = "task" in inspect.signature(inner.forward).parameters
@@ -52,14 +54,20 @@ class Learner(ABC):
 
     def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
         """One step of gradient descent on the cross entropy."""
-        self._backward(x, y, task)
-        self.optimiser.step()
+        self._descend(self._gradient(x, y, task))
 
-    def _backward(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
-        """The gradient of the cross entropy."""
-        self.model.train()
-        self.optimiser.zero_grad()
-        F.cross_entropy(self._logits(x, task), y.to(x.device)).backward()
+    def _gradient(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> Sequence[torch.Tensor]:
+        """The gradient of the cross entropy with respect to every parameter that is trained."""
+        if not self.model.training:
+            self.model.train()
+        loss = F.cross_entropy(self._logits(x, task), y.to(x.device))
+        return torch.autograd.grad(loss, self._trained, materialize_grads=True)
+
+    @torch.no_grad()
+    def _descend(self, gradient: Sequence[torch.Tensor]) -> None:
+        """θ ← θ - α g."""
+        for parameter, slope in zip(self._trained, gradient, strict=True):
+            parameter.add_(slope, alpha=-self.learning_rate)
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)

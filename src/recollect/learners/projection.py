@@ -23,8 +23,9 @@ def multipliers(gram: Floats, along: Floats, strength: float) -> Floats:
     >>> multipliers(np.array([[4.0]]), np.array([-2.0]), strength=0.0).round(3).tolist()
     [0.5]
     """
-    # The solver wants a positive definite matrix, and past gradients may be alike.
+    # The solver wants a positive definite matrix of moderate numbers. Past gradients may be alike, and what rounding
+    # then makes negative is lifted to just above zero.
     scale = np.trace(gram) / len(gram)
-    definite = (gram + gram.T) / 2 + 1e-9 * scale * np.eye(len(gram))
-    # Divided by the scale the numbers are near 1, whatever the model's gradients are.
-    return quadprog.solve_qp(definite / scale, -along / scale, np.eye(len(gram)), np.full(len(gram), strength))[0]
+    values, vectors = np.linalg.eigh((gram + gram.T) / (2 * scale))
+    definite = (vectors * values.clip(min=1e-9)) @ vectors.T
+    return quadprog.solve_qp(definite, -along / scale, np.eye(len(gram)), np.full(len(gram), strength))[0]

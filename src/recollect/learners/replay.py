@@ -58,7 +58,7 @@ class Replay(Learner):
         x, labels, tasks = memory.check(x, y, task)
 
         # Scalable Recollection Module training; x_1 and y_1 are its first sample set.
-        recollected = self.module.rehearse(x, self.batch_size)
+        recollected = self.module.rehearse_checked(x, self.batch_size)
 
         # Experience replay training, on X_1 and Y_1; further steps have recollections by the codec as it is now.
         sets = [] if recollected is None else [recollected]
@@ -66,14 +66,14 @@ class Replay(Learner):
             sets += memory.sample((self.steps - 1) * self.batch_size).to(x.device).split(self.batch_size)
         y, t = torch.from_numpy(labels), torch.from_numpy(tasks)
         for step in range(self.steps):
+            X, Y, T = x, y, t
             if sets:
-                old = sets[step]
-                self._step(torch.cat([x, old.x]), torch.cat([y, old.y]), torch.cat([t, old.task]))
-            else:
-                self._step(x, y, t)
+                X, Y = torch.cat([x, sets[step].x]), torch.cat([y, sets[step].y])
+                T = torch.cat([t, sets[step].task]) if self._takes_task else t
+            self._step(X, Y, T)
 
         # Encode x and store it in the index buffer.
-        memory.write(x, labels, tasks)
+        memory.write_checked(x, labels, tasks)
 
     def footprint(self) -> Bill:
         """The memory's bill."""

@@ -63,11 +63,13 @@ class Reservoir:
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
-        order = np.arange(self.seen, self.seen + len(labels))
-        drawn = rng.integers(0, order + 1)
-        slots = np.where(order < self.capacity, order, drawn)
         self._next_seen = self.seen + len(labels)
-        return np.where(slots < self.capacity, slots, NOT_KEPT)
+        order = np.arange(self.seen, self._next_seen)
+        slots = rng.integers(0, order + 1)
+        if (room := self.capacity - self.seen) > 0:
+            slots[:room] = order[:room]
+        slots[slots >= self.capacity] = NOT_KEPT
+        return slots
 
     def commit(self) -> None:
         """Count what was seen."""

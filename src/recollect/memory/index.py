@@ -66,10 +66,17 @@ class BitArray:
 
     def read_integers(self, slots: Slots) -> npt.NDArray[np.int64]:
         """The fields at ``slots`` as integers, for a width up to 64 bits."""
+        if self.width == 0:
+            return np.zeros(len(slots), np.int64)
+        if self.width == 64:
+            return self.buffer.view(">i8")[slots].astype(np.int64)
+        if self.width <= 8:  # in two bytes at most, however it lies in them
+            first = slots * self.width
+            pair = self.buffer.take([first >> 3, (first >> 3) + 1], mode="clip").astype(np.int64)
+            return (((pair[0] << 8) | pair[1]) >> (16 - self.width - (first & 7))) & ((1 << self.width) - 1)
         words = np.zeros((len(slots), 8), np.uint8)
         words[:, : self.row_bytes] = self.read(slots)
-        numbers = words.view(">u8")[:, 0].astype(np.uint64)
-        return (numbers >> np.uint64(64 - self.width)).astype(np.int64) if self.width else numbers.astype(np.int64)
+        return (words.view(">u8")[:, 0].astype(np.uint64) >> np.uint64(64 - self.width)).astype(np.int64)
 
     def write_integers(self, slots: Slots, values: npt.NDArray[np.int64]) -> None:
         """Put integers at ``slots``."""

@@ -15,7 +15,7 @@ from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.index import PackedIndex
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
-from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack
+from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -39,13 +39,17 @@ class Batch:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def split(self, size: int) -> list[Batch]:
-        """Batches of ``size`` one after the other."""
+    def split(self, size: int | list[int]) -> list[Batch]:
+        """Batches of ``size``, or of these sizes, one after the other."""
+        if size in (len(self), [len(self)]):
+            return [self]
         parts = (tensor.split(size) for tensor in (self.x, self.y, self.task, self.ids))
         return [Batch(*part) for part in zip(*parts, strict=True)]
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
+        if self.x.device == self.y.device == device:
+            return self
         return Batch(*(tensor.to(device) for tensor in (self.x, self.y, self.task, self.ids)))
 
 
@@ -139,7 +143,10 @@ class Memory:
 
         Ids count the examples seen, from 0. After an error the memory is as it was before.
         """
-        x, labels, tasks = self.check(x, y, task)
+        return self.write_checked(*self.check(x, y, task))
+
+    def write_checked(self, x: torch.Tensor, labels: Integers, tasks: Integers) -> torch.Tensor:
+        """`write` for what `check` gave back, without another check."""
         ids = np.arange(self.seen, self.seen + len(x))
         random_state = self._admission_rng.bit_generator.state
         try:
@@ -219,17 +226,13 @@ class Memory:
         )
 
     def _recollect(self, slots: Slots) -> Batch:
-        codes = unpack(
-            torch.from_numpy(self._index.codes.read(slots)),
-            variables=self.codec.variables,
-            categories=self.codec.categories,
-            scheme=self.scheme,
-        )
+        rows = self._index.codes.read(slots)
+        codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
         labels, tasks, ids = (
             torch.from_numpy(array.read_integers(slots))
             for array in (self._index.labels, self._index.tasks, self._index.ids)
         )
-        return Batch(self.codec.decode(codes), labels, tasks, ids)
+        return Batch(self.codec.decode(torch.from_numpy(codes)), labels, tasks, ids)
 
 
 def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:

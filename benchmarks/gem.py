@@ -1,0 +1,76 @@
+"""A step of GEM with 20 tasks of memories: all gradients at once, against a backward pass for each task in a loop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+from benchmarks.harness import report, seconds
+from recollect import GEM, Memory, RawPixels, RecollectionModule
+from recollect.learners import gem
+from recollect.learners.gradients import gradients_of_groups
+from recollect.models import MLP
+
+SHAPE, TASKS = (1, 28, 28), 20
+MEMORIES = (5, 10)  # of each task
+Gradients = Callable[..., list[torch.Tensor]]
+
+
+def loop(model: torch.nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, sizes: list[int]) -> list[torch.Tensor]:
+    """What `gradients_of_groups` gives, by a backward pass for each group."""
+    parameters = list(model.parameters())
+    rows: list[list[torch.Tensor]] = []
+    for x, labels in zip(inputs[0].split(sizes), y.split(sizes), strict=True):
+        model.zero_grad()
+        F.cross_entropy(model(x), labels).backward()
+        rows.append([parameter.grad.flatten() for parameter in parameters if parameter.grad is not None])
+    return [torch.stack(gradients) for gradients in zip(*rows, strict=True)]
+
+
+def learner_with(memories: int) -> GEM:
+    """A learner that has seen 20 tasks and is about to learn another."""
+    memory = Memory(RawPixels(SHAPE), capacity=(TASKS + 1) * memories, admission="ring", classes=10, tasks=TASKS + 1)
+    learner = GEM(MLP(), RecollectionModule(memory))
+    generator = torch.Generator().manual_seed(0)
+    for task in range(TASKS):
+        memory.write(torch.rand(memories, *SHAPE, generator=generator), torch.arange(memories) % 10, task)
+    return learner
+
+
+def step(memories: int, gradients: Gradients) -> tuple[float, torch.Tensor]:
+    """Seconds of a step with this way to take gradients, and the weights after the first one."""
+    x, y = torch.rand(10, *SHAPE, generator=torch.Generator().manual_seed(1)), torch.arange(10)
+    gem.gradients_of_groups = gradients
+    try:
+        learner = learner_with(memories)
+        learner.observe(x, y, TASKS)
+        weights = torch.cat([weight.detach().flatten() for weight in learner.model.parameters()])
+        return seconds(lambda: learner.observe(x, y, TASKS)), weights
+    finally:
+        gem.gradients_of_groups = gradients_of_groups
+
+
+def main() -> None:
+    rows = []
+    for threads, memories in itertools.product((1, 2), MEMORIES):
+        torch.set_num_threads(threads)
+        pairs = [(step(memories, loop), step(memories, gradients_of_groups)) for _ in range(3)]  # in turns
+        torch.testing.assert_close(pairs[0][0][1], pairs[0][1][1], rtol=1e-3, atol=1e-5)
+        slow, fast = (min(taken for taken, _ in steps) for steps in zip(*pairs, strict=True))
+        rows.append(
+            {
+                "threads": threads,
+                "memories_a_task": memories,
+                "loop_milliseconds": 1e3 * slow,
+                "our_milliseconds": 1e3 * fast,
+                "times_as_fast": slow / fast,
+            }
+        )
+    report("gem", rows)
+
+
+if __name__ == "__main__":
+    main()

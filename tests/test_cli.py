@@ -1,0 +1,94 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from recollect.cli import app
+from recollect.lab import experiments, table1
+from recollect.lab.experiment import Experiment, Profile
+
+TINY = Profile(name="quick", seeds=1, tasks=2, train_examples=20, test_examples=30, matrix_examples=10)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = Experiment(
+        name="table1", title="Table 1", answers="?", rows=table1.ROWS, profiles={"quick": TINY}, notes=("A note.",)
+    )
+    monkeypatch.setitem(experiments.EXPERIMENTS, "table1", experiment)
+
+
+def call(*arguments: str, code: int = 0) -> tuple[str, str]:
+    result = CliRunner().invoke(app, [*arguments])
+    assert result.exit_code == code, result.output
+    return " ".join(result.stdout.split()), " ".join(result.stderr.replace("│", "").split())
+
+
+RUN = ("run", "table1", "--profile", "quick", "--rows", "online", "--rows", "replay real")
+
+
+def test_run_prints_one_json_object_and_table_the_same_again(tmp_path: Path):
+    printed, said = call(*RUN, "--json", "--out", str(tmp_path), "--seeds", "2")
+    found = json.loads(printed)
+    assert (found["experiment"], found["profile"]) == ("table1", "quick")
+    assert "2 of 6: " in said
+    real, _, online = found["rows"]
+    assert (real["name"], online["name"]) == ("Replay Real Storage 100", "Online")
+    assert real["paper"] == 63.4
+    assert (real["items"], real["bits_per_item"]) == (40, 6272)
+    assert real["storage_examples"] == 40
+    assert set(real["retention"]) == {"mean", "std", "each"}
+    assert real["retention"]["mean"] == pytest.approx(sum(real["retention"]["each"]) / 2)
+    assert real["seeds"] == [0, 1]
+    assert real["seconds"] > 0
+    again, said = call(*RUN, "--json", "--out", str(tmp_path), "--seeds", "2")
+    assert json.loads(again) == found
+    assert "6 of 6 runs are in" in said
+    shown, _ = call("table", "table1", "--profile", "quick", "--results", str(tmp_path), "--json")
+    assert json.loads(shown) == found
+
+
+def test_the_table_has_the_papers_column_and_the_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    printed, _ = call(*RUN[:-2], "--out", str(tmp_path))
+    found = json.loads(call(*RUN[:-2], "--json", "--out", str(tmp_path))[0])["rows"][0]
+    kept = found["retention"]["mean"]
+    for cell in ("Online", f"{kept:.1f}", "51.9", f"{kept - 51.9:+.1f}", "A note."):
+        assert cell in printed
+
+
+def test_list_says_what_there_is():
+    printed, _ = call("list")
+    assert "table1" in printed
+
+
+def test_plan():
+    printed, _ = call("plan", "--shape", "3x32x32", "--storage", "200", "--items", "5000", "--json")
+    assert json.loads(printed)["variables"] == 620
+    printed, _ = call(
+        "plan", "--shape", "3x32x32", "--storage", "200", "--variables", "76", "--categories", "2", "--count-codec"
+    )
+    assert printed.startswith("1,392 items of 76 variables with 2 values, 76 bits each")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "tabel1"), "'tabel1': accepted are table1"),
+        (("run", "table1", "--profile", "slow"), "profile='slow': accepted are quick"),
+        ((*RUN[:4], "--rows", "Gen"), "rows='Gen': accepted are parts of"),
+        ((*RUN, "--device", "abacus"), "device='abacus'"),
+        (("table", "table1", "--profile", "quick", "--results", "nowhere"), "nowhere has no runs of table1"),
+        (("plan", "--shape", "3by32", "--storage", "1", "--items", "1"), "shape='3by32': accepted is"),
+        (("plan", "--shape", "3x32x32", "--storage", "1"), "plan() needs two of the three"),
+        (("plan", "--shape", "3x32x32", "--storage", "1", "--items", "999999"), "no code shape fits"),
+    ],
+)
+def test_mistakes_are_answered_with_what_is_accepted(arguments: tuple[str, ...], message: str):
+    _, said = call(*arguments, code=2)
+    assert message in said

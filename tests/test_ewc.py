@@ -1,0 +1,94 @@
+"""EWC: its Fisher information and its penalty against a literal computation, its bill against the paper's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import recollect as rc
+
+SHAPE = (1, 4, 4)
+
+
+def learner_of(**settings: float) -> rc.EWC:
+    return rc.EWC(rc.models.MLP(inputs=16, hidden=(8,), classes=3), learning_rate=0.1, **settings)  # pyright: ignore[reportArgumentType]
+
+
+def batch(seed: int, size: int = 6) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randint(0, 256, (size, *SHAPE), generator=generator) / 255  # 8 bits are kept as they are
+    return x, torch.randint(0, 3, (size,), generator=generator)
+
+
+def test_the_fisher_information_is_the_mean_squared_gradient_of_the_most_recent_examples():
+    learner = learner_of(items=8)
+    (x1, y1), (x2, y2) = batch(0), batch(1)
+    learner.observe(x1, y1, 0)
+    learner.observe(x2, y2, 0)
+    learner.finish()
+    x, y = torch.cat([x1, x2])[-8:], torch.cat([y1, y2])[-8:]
+    weights = list(learner.model.parameters())
+    squares = [torch.zeros_like(weight) for weight in weights]
+    for example, label in zip(x, y, strict=True):
+        gradients = torch.autograd.grad(F.cross_entropy(learner.model(example[None]), label[None]), weights)
+        for square, gradient in zip(squares, gradients, strict=True):
+            square += gradient**2 / 8
+    for ours, theirs in zip(learner._fisher[0], squares, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_a_step_follows_the_loss_with_its_penalty():
+    learner = learner_of(strength=30.0)
+    for task in range(3):
+        learner.observe(*batch(task), task)
+    x, y = batch(7)
+    weights = list(learner.model.parameters())
+    assert len(learner._fisher) == 2
+    loss = F.cross_entropy(learner.model(x), y)
+    for fishers, anchors in zip(learner._fisher, learner._anchors, strict=True):
+        for fisher, anchor, weight in zip(fishers, anchors, weights, strict=True):
+            loss = loss + 30 / 2 * (fisher * (weight - anchor) ** 2).sum()
+    gradients = torch.autograd.grad(loss, weights)
+    expected = [weight.detach() - 0.1 * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+    learner.observe(x, y, 2)
+    for weight, theirs in zip(weights, expected, strict=True):
+        torch.testing.assert_close(weight.detach(), theirs)
+
+
+def test_strength_holds_weights_in_place():
+    moved = []
+    for strength in (0.0, 50.0):
+        learner = learner_of(strength=strength)
+        for number in range(10):
+            learner.observe(*batch(number), 0)
+        learner.finish()
+        anchor = [weight.detach().clone() for weight in learner.model.parameters()]
+        for number in range(10, 40):
+            learner.observe(*batch(number), 1)
+        pairs = zip(learner.model.parameters(), anchor, learner._fisher[0], strict=True)
+        moved.append(sum(float((fisher * (weight.detach() - old) ** 2).sum()) for weight, old, fisher in pairs))
+    assert moved[1] < 0.5 * moved[0]
+
+
+def test_the_bill_is_the_papers():
+    learner = rc.EWC(rc.models.MLP(), items=30)
+    x, y = torch.rand(20, 1, 28, 28), torch.arange(20) % 10
+    for task in range(20):
+        learner.observe(x, y, task)
+        learner.observe(x, y, task)
+        bill = learner.footprint()
+        assert bill.examples["codes"] == 30  # of the current task
+        assert bill.parameters == 2 * 32 * 89_610 * task
+    learner.finish()
+    assert round(learner.footprint().examples["parameters"]) == 18_288
+    assert learner.footprint().codes == learner.footprint().labels == 0
+
+
+def test_it_refuses():
+    with pytest.raises(ValueError, match=r"task has the values \[0, 1\]: accepted is one task a batch"):
+        learner_of().observe(*batch(0, size=2), [0, 1])
+    with pytest.raises(ValueError, match="strength=-1"):
+        learner_of(strength=-1)
+    with pytest.raises(ValueError, match="items=0"):
+        learner_of(items=0)

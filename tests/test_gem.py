@@ -1,0 +1,176 @@
+"""GEM: its projection against another solver, its gradients against a loop, its steps against Algorithm 2."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+from torch import nn
+
+import recollect as rc
+from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.projection import multipliers
+
+SHAPE = (1, 12, 12)
+
+
+@given(st.integers(1, 12), st.integers(2, 40), st.sampled_from([0.0, 0.5, 2.0]), st.integers(0, 10**6))
+def test_the_projection_is_that_of_another_solver(tasks: int, parameters: int, strength: float, seed: int):
+    """With v = strength + u the dual is non-negative least squares: u >= 0 and |Gᵀ(strength + u) + g| least."""
+    rng = np.random.default_rng(seed)
+    G, g = rng.normal(size=(tasks, parameters)), rng.normal(size=parameters)
+    v = multipliers(G @ G.T, G @ g, strength)
+    u, least = nnls(G.T, -(g + strength * G.sum(0)))
+    projected = g + v @ G
+    np.testing.assert_allclose(np.linalg.norm(projected), least, atol=1e-6)
+    np.testing.assert_allclose(projected, g + (strength + u) @ G, atol=1e-3)  # the same point, whatever v
+    assert (v >= strength - 1e-9).all()
+    assert (G @ projected >= -1e-6 * np.linalg.norm(G, axis=1) * max(1, np.linalg.norm(projected))).all()
+
+
+@pytest.mark.parametrize("copies", [2, 20])
+def test_past_gradients_may_be_alike(copies: int):
+    rng = np.random.default_rng(0)
+    G = np.repeat(rng.normal(size=(1, 500)), copies, axis=0).astype(np.float32)
+    g = -G[0] + 0.1 * rng.normal(size=500).astype(np.float32)
+    v = multipliers((G @ G.T).astype(np.float64), (G @ g).astype(np.float64), 0.0)
+    assert abs(float((g + v @ G) @ G[0])) < 1e-3 * float(G[0] @ G[0])
+
+
+def mlp() -> nn.Module:
+    return rc.models.MLP(inputs=144, hidden=(16,), classes=10)
+
+
+def with_statistics() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(144), nn.Linear(144, 10))
+
+
+@pytest.mark.parametrize("make", [mlp, with_statistics])
+@pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3], [6]])
+def test_gradients_of_groups_are_those_of_a_loop(make: type[nn.Module], sizes: list[int]):
+    model, x = make(), torch.rand(sum(sizes), *SHAPE)
+    y = torch.arange(len(x)) % 10
+    literal = copy.deepcopy(model)
+    found = gradients_of_groups(model, [x], y, sizes)
+    for group, (part, labels) in enumerate(zip(x.split(sizes), y.split(sizes), strict=True)):
+        literal.zero_grad()
+        F.cross_entropy(literal(part), labels).backward()
+        for matrix, parameter in zip(found, literal.parameters(), strict=True):
+            assert parameter.grad is not None
+            torch.testing.assert_close(matrix[group].view_as(parameter), parameter.grad)
+    for ours, theirs in zip(model.buffers(), literal.buffers(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_frozen_parameters_have_no_gradient():
+    model = mlp()
+    next(model.parameters()).requires_grad_(False)
+    assert len(gradients_of_groups(model, [torch.rand(4, *SHAPE)], torch.arange(4), [2, 2])) == 3
+
+
+def stream(tasks: int = 4, per_task: int = 3) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
+    generator = torch.Generator().manual_seed(1)
+    return [
+        (torch.rand(5, *SHAPE, generator=generator), torch.randint(0, 10, (5,), generator=generator), task)
+        for task in range(tasks)
+        for _ in range(per_task)
+    ]
+
+
+def flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([tensor.flatten() for tensor in tensors])
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.5])
+def test_gem_is_algorithm_2(strength: float):
+    codec = rc.DiscreteAutoencoder(SHAPE, 8, 3)
+    memory = rc.Memory(codec, capacity=24, admission="ring", classes=10, tasks=4)
+    learner = rc.GEM(
+        mlp(),
+        rc.RecollectionModule(memory, steps=2, rehearse="none"),
+        learning_rate=0.5,
+        memory_strength=strength,
+    )
+    M, model = copy.deepcopy(memory), copy.deepcopy(learner.model)
+    assert isinstance(M.codec, rc.DiscreteAutoencoder)
+    beta = torch.optim.Adam(M.codec.parameters(), lr=1e-3)
+    theta = list(model.parameters())
+    projections = 0
+    for x, y, t in stream():
+        learner.observe(x, y, t)
+
+        for _ in range(2):
+            beta.zero_grad()
+            M.codec.loss(x).backward()
+            beta.step()
+        M.write(x, y, t)
+        g = flat([*torch.autograd.grad(F.cross_entropy(model(x), y), theta)])
+        past = []
+        for k in range(t):
+            held = sum(int(i) < 15 * (k + 1) and int(i) >= 15 * k for i in M.ids)
+            z = M.sample(held, task=k, replace=False)
+            past.append(flat([*torch.autograd.grad(F.cross_entropy(model(z.x), z.y), theta)]))
+        step = g
+        if past and any(float(g @ g_k) < 0 for g_k in past):
+            projections += 1
+            G = torch.stack(past).double().numpy()
+            u, _ = nnls(G.T, -(g.double().numpy() + strength * G.sum(0)))
+            step = g + torch.from_numpy((strength + u) @ G).float()
+        with torch.no_grad():
+            for parameter, change in zip(theta, step.split([p.numel() for p in theta]), strict=True):
+                parameter -= 0.5 * change.view_as(parameter)
+        torch.testing.assert_close(flat([*learner.model.parameters()]), flat(theta), rtol=1e-3, atol=1e-4)
+    assert projections >= 3
+
+
+def test_no_step_hurts_a_past_task_to_first_order(monkeypatch: pytest.MonkeyPatch):
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=16, admission="ring", classes=10, tasks=4)
+    learner = rc.GEM(mlp(), rc.RecollectionModule(memory), learning_rate=0.5, memory_strength=0.3)
+    project, turned = learner._project, []
+
+    def checked(g: Sequence[torch.Tensor], past: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        found = project(g, past)
+        G, before, after = torch.cat(past, dim=1), flat(g), flat(found)
+        if not torch.equal(before, after):
+            turned.append(bool((G @ before < 0).any()))
+        assert bool((G @ after >= -1e-5 * G.norm(dim=1) * after.norm()).all())
+        return found
+
+    monkeypatch.setattr(learner, "_project", checked)
+    for x, y, t in stream():
+        learner.observe(x, y, t)
+    assert len(turned) >= 3
+    assert all(turned)  # where nothing is hurt, the gradient stays as it is
+
+
+@pytest.mark.parametrize(("batch", "asked"), [(None, [8, 8, 8]), (3, [3, 3, 3]), (100, [8, 8, 8])])
+def test_memory_batch_limits_the_memories_of_each_task(
+    batch: int | None, asked: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=32, admission="ring", classes=10, tasks=4)
+    learner = rc.GEM(mlp(), rc.RecollectionModule(memory), memory_batch=batch)
+    sizes: list[list[int]] = []
+
+    def spy(model: nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, counts: list[int]) -> list[torch.Tensor]:
+        sizes.append(counts)
+        return gradients_of_groups(model, inputs, y, counts)
+
+    monkeypatch.setattr("recollect.learners.gem.gradients_of_groups", spy)
+    for x, y, t in stream():
+        learner.observe(x, y, t)
+    assert sizes[-1] == asked
+
+
+def test_it_refuses():
+    module = rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=5))
+    with pytest.raises(ValueError, match="memory_strength=-1"):
+        rc.GEM(mlp(), module, memory_strength=-1)
+    with pytest.raises(ValueError, match="memory_batch=0"):
+        rc.GEM(mlp(), module, memory_batch=0)

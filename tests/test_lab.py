@@ -1,0 +1,236 @@
+"""The lab: runs, their records, going on after a stop, and runs side by side."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+import recollect as rc
+from recollect.lab import results, runner, tuning
+from recollect.lab.experiment import Experiment, Profile, Row
+from recollect.lab.metrics import backward_transfer, forward_transfer
+from recollect.lab.run import Run, execute
+
+CPU = torch.device("cpu")
+PROFILE = Profile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
+RAW = {"codec": rc.RawPixels, "items": 12}
+ROWS = (
+    Row(name="Online", learner=rc.Online, settings={"learning_rate": 0.1}),
+    Row(name="Replay", learner=rc.Replay, settings={"learning_rate": 0.1, "batch_size": 5}, paper=50.0, **RAW),
+    Row(name="GEM", learner=rc.GEM, settings={"memory_batch": 3}, admission="ring", **RAW),
+    Row(name="Offline", learner=rc.Offline, settings={"epochs": 2}, codec=rc.RawPixels, items=90),
+    Row(name="EWC", learner=rc.EWC, settings={"items": 10}, items=10),
+    Row(
+        name="Recollections",
+        learner=rc.Replay,
+        settings={"batch_size": 5},
+        codec=rc.DiscreteAutoencoder,
+        code={"variables": 8, "categories": 2},
+        training={"rehearse": "none"},
+        items=20,
+    ),
+    Row(name="Again", block="Block", learner=rc.Online, settings={"learning_rate": 0.1}),
+)
+EXPERIMENT = Experiment(name="tiny", title="A title", answers="?", rows=ROWS, profiles={"tiny": PROFILE})
+
+
+def run_all(folder: Path, rows: tuple[Row, ...] = ROWS, *, seeds: int = 1, workers: int = 1) -> str:
+    jobs = runner.jobs_left(EXPERIMENT, PROFILE, list(rows), list(range(seeds)), folder)
+    console = Console(file=io.StringIO(), width=200)
+    runner.run(jobs, partial(results.write, folder), workers=workers, device=CPU, console=console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def recorded(folder: Path) -> dict[str, Run]:
+    return {path.parent.name: Run(**json.loads(path.read_text())) for path in folder.rglob("seed0.json")}
+
+
+def test_transfer_is_as_in_the_gem_paper():
+    R = [[0.9, 0.2, 0.1], [0.6, 0.8, 0.3], [0.5, 0.7, 0.9]]
+    assert backward_transfer(R) == pytest.approx(((0.5 - 0.9) + (0.7 - 0.8)) / 2)
+    assert forward_transfer(R, untrained=[0.1, 0.1, 0.05]) == pytest.approx(((0.2 - 0.1) + (0.3 - 0.05)) / 2)
+    assert backward_transfer([[0.9]]) == forward_transfer([[0.9]], [0.1]) == 0
+
+
+def test_a_run_records_what_was_done(tmp_path: Path):
+    said = run_all(tmp_path)
+    runs = recorded(tmp_path)
+    assert set(runs) == {"online", "replay", "gem", "offline", "ewc", "recollections"}  # one run for two equal rows
+    for run in runs.values():
+        assert 0 <= run.retention <= 100
+        assert run.row in said
+        assert len(run.untrained) == 3
+        assert run.examples_per_second == pytest.approx(90 / run.seconds, rel=0.01)
+        assert {"torch", "cpu", "threads", "device"} <= set(run.environment)
+    online, offline, replay, ewc = (runs[name] for name in ("online", "offline", "replay", "ewc"))
+    assert [len(line) for line in online.accuracy] == [3, 3, 3]
+    assert online.backward_transfer == pytest.approx(backward_transfer(online.accuracy))
+    assert online.bits["total"] == online.items == online.storage_examples == 0
+    assert len(offline.accuracy) == 1  # it learns at the end
+    assert offline.backward_transfer is None
+    assert (replay.items, replay.bits_per_item, replay.storage_examples) == (12, 6272, 12)
+    assert replay.distortion == {"new": [0, 0, 0], "held": [0, 0, 0]}  # raw pixels are exact
+    assert ewc.items == 10
+    assert ewc.storage_examples == pytest.approx(3 * 2 * 32 * 89_610 / 6272)
+    learned = runs["recollections"].distortion
+    assert len(learned["new"]) == len(learned["held"]) == 3
+    assert all(0.02 < error < 0.6 for errors in learned.values() for error in errors)
+
+
+def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing():
+    row = ROWS[5]
+    told: list[tuple[int, float]] = []
+    learner, run = execute(
+        EXPERIMENT, PROFILE, row, 0, device=CPU, on_task=lambda number, kept: told.append((number, kept))
+    )
+    stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=30, test_examples=40)
+    unwatched = row.build(0, CPU)
+    for number, task in enumerate(stream):
+        for x, y in task.train.batches(10):
+            unwatched.observe(x, y, number)
+    right = [float((unwatched.predict(task.test.x) == task.test.y).float().mean()) for task in stream]
+    assert run.retention == pytest.approx(100 * sum(right) / 3)
+    pairs = zip(learner.model.parameters(), unwatched.model.parameters(), strict=True)
+    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
+    assert [number for number, _ in told] == [0, 1, 2]
+    assert told[-1][1] == pytest.approx(sum(run.accuracy[-1]) / 3)
+
+
+def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def stop_at_the_third(*arguments: object, **more: object) -> tuple[rc.Learner, Run]:
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        learner, run = execute(*arguments, **more)  # pyright: ignore[reportArgumentType]
+        made.append(run.row)
+        return learner, run
+
+    monkeypatch.setattr(runner, "execute", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(tmp_path, ROWS[:3], seeds=2)
+    assert len([*tmp_path.rglob("seed*.json")]) == 2
+    before = {path: path.read_bytes() for path in tmp_path.rglob("seed*.json")}
+    monkeypatch.undo()
+    run_all(tmp_path, ROWS[:3], seeds=2)
+    assert len([*tmp_path.rglob("seed*.json")]) == 6
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert [*tmp_path.rglob("*.part")] == []
+    assert runner.jobs_left(EXPERIMENT, PROFILE, list(ROWS[:3]), [0, 1], tmp_path) == []
+
+
+def test_a_run_with_other_settings_is_run_again(tmp_path: Path):
+    run_all(tmp_path, ROWS[:1])
+    changed = replace(ROWS[0], settings={"learning_rate": 0.2})
+    assert len(runner.jobs_left(EXPERIMENT, PROFILE, [changed], [0], tmp_path)) == 1
+    assert results.summaries(tmp_path, EXPERIMENT, PROFILE, [changed]) == []
+
+
+def test_a_damaged_record_is_named(tmp_path: Path):
+    run_all(tmp_path, ROWS[:1])
+    (path,) = tmp_path.rglob("seed0.json")
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(ValueError, match=r"seed0\.json: not a recorded run"):
+        runner.jobs_left(EXPERIMENT, PROFILE, [ROWS[0]], [0], tmp_path)
+
+
+def test_runs_side_by_side_are_the_same_runs(tmp_path: Path):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        run_all(tmp_path / "one", ROWS[:2], seeds=2)
+    finally:
+        torch.set_num_threads(threads)
+    run_all(tmp_path / "two", ROWS[:2], seeds=2, workers=2)
+    paths = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.json"))
+    assert len(paths) == 4
+    for path in paths:
+        one, two = (json.loads((tmp_path / folder / path).read_text()) for folder in ("one", "two"))
+        for timing in ("seconds", "evaluation_seconds", "examples_per_second"):
+            del one[timing], two[timing]
+        assert one == two
+
+
+def test_a_run_that_fails_beside_others_is_reported(tmp_path: Path):
+    broken = Row(name="Broken", learner=rc.Online, settings={"no_such_setting": 1})
+    with pytest.raises(RuntimeError, match=r"(?s)Broken, seed 0 failed:.*no_such_setting"):
+        run_all(tmp_path, (broken, ROWS[0]), workers=2)
+
+
+SMALL_COMMAND = """
+from dataclasses import replace
+from recollect.cli import app
+from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.table1 import EXPERIMENT
+
+if __name__ == "__main__":
+    quick = replace(EXPERIMENT.profiles["quick"], tasks=2, train_examples=20, test_examples=20)
+    EXPERIMENTS["table1"] = replace(EXPERIMENT, profiles={"quick": quick})
+    app()
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: str):
+    script = tmp_path / "small.py"
+    script.write_text(SMALL_COMMAND)
+    command = [sys.executable, str(script), "run", "table1", "--profile", "quick", "--rows", "online"]
+    command += ["--seeds", "10000", "--jobs", jobs, "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not [*tmp_path.rglob("seed*.json")] and process.poll() is None:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the command and its workers
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "the same command goes on from there" in " ".join(said.split())
+    runs = [*tmp_path.rglob("seed*.json")]
+    assert 1 <= len(runs) < 10_000
+    assert all("retention" in json.loads(path.read_text()) for path in runs)
+
+
+def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tuning, "PROFILE", PROFILE)
+    path = tmp_path / "trials.jsonl"
+    rows = tuning.grid(ROWS[0], learning_rate=(0.1, 0.2, 0.4))
+    jobs = tuning.jobs_left(EXPERIMENT, rows, (100,), path)
+    console = Console(file=io.StringIO())
+    runner.run(jobs[:2], partial(tuning.append, path), workers=1, device=CPU, console=console)
+    (left,) = tuning.jobs_left(EXPERIMENT, rows, (100,), path)
+    assert left.row.settings == {"learning_rate": 0.4}
+    assert left.validation
+    runner.run([left], partial(tuning.append, path), workers=1, device=CPU, console=console)
+    trials = tuning.read(path)
+    ranked = tuning.ranked(trials, "Online")
+    assert [mean for mean, _ in ranked] == sorted((trial.retention for trial in trials), reverse=True)
+
+
+def test_rows_are_chosen_by_parts_of_their_names():
+    assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["e", "ON"])][:2] == ["Online", "Replay"]
+    assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["gem"])] == ["GEM"]
+    with pytest.raises(ValueError, match=r"rows='Gen': accepted are parts of 'Online', 'Replay'"):
+        EXPERIMENT.chosen(PROFILE, ["Gen"])
+
+
+def test_the_profile_paper_has_the_settings_of_the_appendix():
+    row = replace(ROWS[1], paper_settings={"learning_rate": 0.01, "steps": 1})
+    assert row.in_profile(PROFILE).settings == {"learning_rate": 0.1, "batch_size": 5}
+    assert row.in_profile(replace(PROFILE, name="paper")).settings == {
+        "learning_rate": 0.01,
+        "batch_size": 5,
+        "steps": 1,
+    }
