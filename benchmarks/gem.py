@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -11,15 +11,17 @@ import torch.nn.functional as F
 from benchmarks.harness import report, seconds
 from recollect import GEM, Memory, RawPixels, RecollectionModule
 from recollect.learners import gem
-from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.gradients import Gradients, Matrices, gradients_of_groups
 from recollect.models import MLP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHAPE, TASKS = (1, 28, 28), 20
 MEMORIES = (5, 10)  # of each task
-Gradients = Callable[..., list[torch.Tensor]]
 
 
-def loop(model: torch.nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, sizes: list[int]) -> list[torch.Tensor]:
+def loop(model: torch.nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, sizes: list[int]) -> Matrices:
     """What `gradients_of_groups` gives, by a backward pass for each group."""
     parameters = list(model.parameters())
     rows: list[list[torch.Tensor]] = []
@@ -27,7 +29,7 @@ def loop(model: torch.nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, si
         model.zero_grad()
         F.cross_entropy(model(x), labels).backward()
         rows.append([parameter.grad.flatten() for parameter in parameters if parameter.grad is not None])
-    return [torch.stack(gradients) for gradients in zip(*rows, strict=True)]
+    return Matrices([torch.stack(gradients) for gradients in zip(*rows, strict=True)])
 
 
 def learner_with(memories: int) -> GEM:
@@ -40,7 +42,7 @@ def learner_with(memories: int) -> GEM:
     return learner
 
 
-def step(memories: int, gradients: Gradients) -> tuple[float, torch.Tensor]:
+def step(memories: int, gradients: Callable[..., Gradients]) -> tuple[float, torch.Tensor]:
     """Seconds of a step with this way to take gradients, and the weights after the first one."""
     x, y = torch.rand(10, *SHAPE, generator=torch.Generator().manual_seed(1)), torch.arange(10)
     gem.gradients_of_groups = gradients

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 from torch import nn
 
 import recollect as rc
-from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.gradients import Gradients, gradients_of_groups
 from recollect.learners.projection import multipliers
 
 SHAPE = (1, 12, 12)
@@ -52,27 +52,47 @@ def with_statistics() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(144), nn.Linear(144, 10))
 
 
-@pytest.mark.parametrize("make", [mlp, with_statistics])
+def without_biases() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(144, 12, bias=False), nn.Tanh(), nn.Linear(12, 10))
+
+
+def with_a_convolution() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(200, 10))
+
+
+def half_frozen() -> nn.Module:
+    model = mlp()
+    next(model.parameters()).requires_grad_(False)
+    return model
+
+
+def with_a_layer_twice() -> nn.Module:
+    layer = nn.Linear(16, 16)
+    return nn.Sequential(nn.Flatten(), nn.Linear(144, 16), layer, nn.ReLU(), layer, nn.Linear(16, 10))
+
+
+MODELS = [mlp, with_statistics, without_biases, with_a_convolution, half_frozen, with_a_layer_twice]
+
+
+@pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3], [6]])
-def test_gradients_of_groups_are_those_of_a_loop(make: type[nn.Module], sizes: list[int]):
+def test_gradients_of_groups_are_those_of_a_loop(make: Callable[[], nn.Module], sizes: list[int]):
     model, x = make(), torch.rand(sum(sizes), *SHAPE)
     y = torch.arange(len(x)) % 10
     literal = copy.deepcopy(model)
     found = gradients_of_groups(model, [x], y, sizes)
-    for group, (part, labels) in enumerate(zip(x.split(sizes), y.split(sizes), strict=True)):
-        literal.zero_grad()
-        F.cross_entropy(literal(part), labels).backward()
-        for matrix, parameter in zip(found, literal.parameters(), strict=True):
-            assert parameter.grad is not None
-            torch.testing.assert_close(matrix[group].view_as(parameter), parameter.grad)
+    trained = [parameter for parameter in literal.parameters() if parameter.requires_grad]
+    rows = []
+    for part, labels in zip(x.split(sizes), y.split(sizes), strict=True):
+        rows.append(flat(torch.autograd.grad(F.cross_entropy(literal(part), labels), trained)))
+    G = torch.stack(rows)
+    g = [torch.randn_like(parameter) for parameter in trained]
+    shares = torch.rand(len(sizes))
+    torch.testing.assert_close(found.gram(), G @ G.T)
+    torch.testing.assert_close(found.along(g), G @ flat(g), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(flat(found.combined(shares)), shares @ G)
     for ours, theirs in zip(model.buffers(), literal.buffers(), strict=True):
         torch.testing.assert_close(ours, theirs)
-
-
-def test_frozen_parameters_have_no_gradient():
-    model = mlp()
-    next(model.parameters()).requires_grad_(False)
-    assert len(gradients_of_groups(model, [torch.rand(4, *SHAPE)], torch.arange(4), [2, 2])) == 3
 
 
 def stream(tasks: int = 4, per_task: int = 3) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
@@ -135,12 +155,12 @@ def test_no_step_hurts_a_past_task_to_first_order(monkeypatch: pytest.MonkeyPatc
     learner = rc.GEM(mlp(), rc.RecollectionModule(memory), learning_rate=0.5, memory_strength=0.3)
     project, turned = learner._project, []
 
-    def checked(g: Sequence[torch.Tensor], past: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def checked(g: Sequence[torch.Tensor], past: Gradients) -> Sequence[torch.Tensor]:
         found = project(g, past)
-        G, before, after = torch.cat(past, dim=1), flat(g), flat(found)
-        if not torch.equal(before, after):
-            turned.append(bool((G @ before < 0).any()))
-        assert bool((G @ after >= -1e-5 * G.norm(dim=1) * after.norm()).all())
+        if found is not g:
+            turned.append(bool((past.along(g) < 0).any()))
+        lengths = past.gram().diagonal().sqrt() * flat(found).norm()
+        assert bool((past.along(found) >= -1e-5 * lengths).all())
         return found
 
     monkeypatch.setattr(learner, "_project", checked)
@@ -158,7 +178,7 @@ def test_memory_batch_limits_the_memories_of_each_task(
     learner = rc.GEM(mlp(), rc.RecollectionModule(memory), memory_batch=batch)
     sizes: list[list[int]] = []
 
-    def spy(model: nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, counts: list[int]) -> list[torch.Tensor]:
+    def spy(model: nn.Module, inputs: list[torch.Tensor], y: torch.Tensor, counts: list[int]) -> Gradients:
         sizes.append(counts)
         return gradients_of_groups(model, inputs, y, counts)
 

@@ -58,10 +58,12 @@ def check_integers(name: str, values: IntegerLike, count: int, below: int) -> In
         raise TypeError(f"{name} has type {array.dtype}: accepted are integers")
     if array.shape not in {(), (count,)}:
         raise ValueError(f"{name} has shape {array.shape}: accepted are one integer or {count}, one an example")
-    for value in (array.min(initial=0), array.max(initial=0)):
-        if not 0 <= value < below:
-            raise ValueError(f"{name} has the value {value}: accepted are 0 to {below - 1}")
-    return array.astype(np.int64) if array.ndim else np.full(count, array, np.int64)
+    numbers = array.astype(np.int64)
+    # Read without a sign a negative number is larger than any that is accepted, so one comparison is enough.
+    if numbers.size and int(numbers.view(np.uint64).max()) >= below:
+        wrong = array[(array < 0) | (array >= below)]
+        raise ValueError(f"{name} has the value {wrong.flat[0]}: accepted are 0 to {below - 1}")
+    return numbers if numbers.ndim else np.full(count, numbers)
 
 
 def check_at_least(name: str, value: int, least: int) -> int:

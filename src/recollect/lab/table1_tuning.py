@@ -54,7 +54,7 @@ def settings(row: Row) -> list[Row]:
     if learned and row.name.endswith("200"):
         return []
     if row.learner is rc.EWC:
-        return tuning.grid(row, learning_rate=(0.01, 0.02, 0.05, 0.1), strength=(3.0, 10.0, 30.0, 100.0, 300.0))
+        return tuning.grid(row, learning_rate=(0.005, 0.01, 0.02, 0.05), strength=(3.0, 10.0, 30.0, 100.0, 300.0))
     if row.learner is rc.Replay:
         shapes = SAME_SHAPE if learned else FEW_SHAPES if row.codec is rc.JPEG else SHAPES
         grids = (tuning.grid(row, learning_rate=RATES, batch_size=[b], steps=[s]) for b, s in shapes)

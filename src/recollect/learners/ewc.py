@@ -8,7 +8,7 @@ import torch
 
 from recollect.budget import Bill, raw_bits
 from recollect.checks import check_at_least, check_images
-from recollect.learners.gradients import gradients_of_groups
+from recollect.learners.gradients import matrices_of_groups
 from recollect.learners.learner import Learner, integers
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class EWC(Learner):
             inputs = [images.float() / 255]
             if self._takes_task:
                 inputs.append(torch.full_like(labels, self._task))
-            gradients = gradients_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
+            gradients = matrices_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
             for total, matrix in zip(fisher, gradients, strict=True):
                 total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
         self._fisher.append(fisher)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +12,7 @@ from recollect.learners.learner import Learner
 from recollect.learners.projection import multipliers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from torch import nn
 
@@ -85,19 +84,13 @@ class GEM(Learner):
 
     def _project(self, g: Sequence[torch.Tensor], past: Gradients) -> Sequence[torch.Tensor]:
         """The gradient, turned if it would make the loss on a past task grow."""
-        along = total(matrix @ gradient.flatten() for matrix, gradient in zip(past, g, strict=True))
+        along = past.along(g)
         if not bool((along < 0).any()) or not bool(along.isfinite().all()):  # no projection mends a diverged model
             return g
-        gram = total(matrix @ matrix.T for matrix in past)
-        v = multipliers(gram.double().cpu().numpy(), along.double().cpu().numpy(), self.memory_strength)
-        shares = torch.from_numpy(v).to(along)
-        return [gradient + (shares @ matrix).view_as(gradient) for gradient, matrix in zip(g, past, strict=True)]
+        v = multipliers(past.gram().double().cpu().numpy(), along.double().cpu().numpy(), self.memory_strength)
+        added = past.combined(torch.from_numpy(v).to(along))
+        return [gradient + more.view_as(gradient) for gradient, more in zip(g, added, strict=True)]
 
     def footprint(self) -> Bill:
         """The memory's bill."""
         return self.module.memory.footprint()
-
-
-def total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
-    """The sum over parameters."""
-    return functools.reduce(torch.add, parts)

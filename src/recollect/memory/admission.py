@@ -65,7 +65,7 @@ class Reservoir:
         """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
         self._next_seen = self.seen + len(labels)
         order = np.arange(self.seen, self._next_seen)
-        slots = rng.integers(0, order + 1)
+        slots = (rng.random(len(order)) * (order + 1)).astype(np.int64)
         if (room := self.capacity - self.seen) > 0:
             slots[:room] = order[:room]
         slots[slots >= self.capacity] = NOT_KEPT
@@ -199,9 +199,13 @@ class Ring:
         order = self._order(tasks)
         share = self.capacity // len(order)
         slots = np.empty(len(tasks), np.int64)
+        new = set(tasks.tolist())
         self._next = {}
         for place, task in enumerate(order):
             old = self.rings.get(task, _Run(0, share, 0, 0))
+            if task not in new and share == old.share:
+                self._next[task] = old
+                continue
             held = min(old.held, share)
             after = old.after if share == old.share else held % share
             mine = tasks == task
