@@ -59,8 +59,9 @@ def settings(row: Row) -> list[Row]:
         shapes = SAME_SHAPE if learned else FEW_SHAPES if row.codec is rc.JPEG else SHAPES
         grids = (tuning.grid(row, learning_rate=RATES, batch_size=[b], steps=[s]) for b, s in shapes)
         return [*itertools.chain.from_iterable(grids), *(trainings(row) if learned else [])]
-    rates = {rc.Online: (0.002, 0.005, 0.01, 0.02, 0.05), rc.GEM: RATES[:3], rc.Offline: RATES}
-    return tuning.grid(row, learning_rate=rates[row.learner])
+    if row.learner is rc.GEM:
+        return tuning.grid(row, learning_rate=RATES[:3], memory_strength=[0.5])
+    return tuning.grid(row, learning_rate=(0.002, 0.005, 0.01, 0.02, 0.05) if row.learner is rc.Online else RATES)
 
 
 def trainings(row: Row) -> list[Row]:
