@@ -18,11 +18,10 @@ lint: $(READY)
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## the speed of packing and of the memory, as ratios
-	$(BIN)/python -m benchmarks.packing
-	$(BIN)/python -m benchmarks.memory
+bench: $(READY)  ## speed, as ratios
+	for name in packing memory replay gem codec; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
-tables: $(READY)  ## the README's table from the recorded runs
+tables: $(READY)  ## the tables of README and docs from the recorded runs
 	$(BIN)/python -m recollect.lab.tables
 
 $(READY): pyproject.toml

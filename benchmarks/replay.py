@@ -38,12 +38,12 @@ def bare(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
             optimiser.zero_grad()
             F.cross_entropy(model(inputs), targets).backward()
             optimiser.step()
-            for example in range(len(new)):
-                slot = seen if seen < CAPACITY else int(rng.integers(0, seen + 1))
-                if slot < CAPACITY:
-                    images[slot] = (new[example] * 255).round().byte()
-                    labels[slot] = new_y[example]
-                seen += 1
+            order = np.arange(seen, seen + len(new))
+            slots = np.where(order < CAPACITY, order, rng.integers(0, order + 1))
+            for example in np.flatnonzero(slots < CAPACITY):
+                images[slots[example]] = (new[example] * 255).round().byte()
+                labels[slots[example]] = new_y[example]
+            seen += len(new)
 
     return steps
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from benchmarks import harness, memory, packing
+import torch
+from benchmarks import codec, gem, harness, memory, packing, replay
 
 
 @pytest.fixture(autouse=True)
@@ -13,13 +14,28 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark"])
     monkeypatch.setattr(packing, "ITEMS", 5)
     monkeypatch.setattr(memory, "SIZES", (200, 400))
-    for module in (memory, packing):
+    monkeypatch.setattr(replay, "STEPS", 3)
+    monkeypatch.setattr(replay, "ROUNDS", 1)
+    monkeypatch.setattr(codec, "CODES", ((8, 2),))
+    monkeypatch.setattr(codec, "SIZE", 16)
+    for module in (memory, packing, gem, codec):
         monkeypatch.setattr(module, "seconds", lambda call: harness.seconds(call, at_least=0, rounds=1))
 
 
-@pytest.mark.parametrize(("main", "words"), [(packing.main, ["620x3", "radix"]), (memory.main, ["ring", "write 10"])])
+PRINTED = [
+    (packing.main, ["620x3", "radix"]),
+    (memory.main, ["ring", "write 10"]),
+    (replay.main, ["bare steps a second", "ratio"]),
+    (gem.main, ["loop milliseconds", "times as fast"]),
+    (codec.main, ["8x2", "share of peak"]),
+]
+
+
+@pytest.mark.parametrize(("main", "words"), PRINTED)
 def test_it_prints_its_table(main: object, words: list[str], capsys: pytest.CaptureFixture[str]):
     assert callable(main)
+    threads = torch.get_num_threads()
     main()
+    torch.set_num_threads(threads)
     printed = capsys.readouterr().out
     assert all(word in printed for word in words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 import recollect as rc
 
@@ -83,6 +84,31 @@ def test_the_bill_is_the_papers():
     learner.finish()
     assert round(learner.footprint().examples["parameters"]) == 18_288
     assert learner.footprint().codes == learner.footprint().labels == 0
+
+
+def test_running_statistics_are_left_alone_and_dropout_is_off():
+    layers = nn.Flatten(), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.Linear(16, 3)
+    learner = rc.EWC(nn.Sequential(*layers), learning_rate=0.1)
+    learner.observe(*batch(0), 0)
+    before = [buffer.clone() for buffer in learner.model.buffers()]
+    learner.finish()
+    assert all(map(torch.equal, learner.model.buffers(), before))
+    x, y = batch(0)
+    weight = learner.model[3].weight  # pyright: ignore[reportIndexIssue]
+    learner.model.eval()
+    losses = (F.cross_entropy(learner.model(x[i : i + 1]), y[i : i + 1]) for i in range(6))
+    squares = [torch.autograd.grad(loss, weight)[0] ** 2 for loss in losses]
+    torch.testing.assert_close(learner._fisher[0][2], torch.stack(squares).mean(0))
+
+
+def test_a_label_that_the_model_has_no_output_for_changes_nothing():
+    learner = learner_of()
+    learner.observe(*batch(0), 0)
+    weights = [weight.detach().clone() for weight in learner.model.parameters()]
+    with pytest.raises(IndexError):
+        learner.observe(batch(1)[0], 7, 1)
+    assert learner._fisher == []
+    assert all(map(torch.equal, [weight.detach() for weight in learner.model.parameters()], weights))
 
 
 def test_it_refuses():

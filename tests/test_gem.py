@@ -71,11 +71,29 @@ def with_a_layer_twice() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(144, 16), layer, nn.ReLU(), layer, nn.Linear(16, 10))
 
 
+def in_place() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(144, 16), nn.ReLU(inplace=True), nn.Linear(16, 10))
+
+
+def with_normed_weights() -> nn.Module:
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(144, 16))
+    return nn.Sequential(nn.Flatten(), layer, nn.ReLU(), nn.Linear(16, 10))
+
+
+def with_a_hook() -> nn.Module:
+    model = mlp()
+    next(layer for layer in model.modules() if isinstance(layer, nn.Linear)).register_forward_hook(
+        lambda *io: 2 * io[2]
+    )
+    return model
+
+
 MODELS = [mlp, with_statistics, without_biases, with_a_convolution, half_frozen, with_a_layer_twice]
+MODELS += [in_place, with_normed_weights, with_a_hook]
 
 
 @pytest.mark.parametrize("make", MODELS)
-@pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3], [6]])
+@pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3], [6], [200, 150]])
 def test_gradients_of_groups_are_those_of_a_loop(make: Callable[[], nn.Module], sizes: list[int]):
     model, x = make(), torch.rand(sum(sizes), *SHAPE)
     y = torch.arange(len(x)) % 10

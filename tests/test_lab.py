@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -139,6 +140,18 @@ def test_a_run_with_other_settings_is_run_again(tmp_path: Path):
     assert results.summaries(tmp_path, EXPERIMENT, PROFILE, [changed]) == []
 
 
+def test_a_run_with_another_amount_of_work_is_run_again(tmp_path: Path):
+    run_all(tmp_path, ROWS[:1])
+    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, train_examples=40), [ROWS[0]], [0], tmp_path)) == 1
+    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, seeds=9), [ROWS[0]], [0], tmp_path)) == 0
+
+
+def test_what_is_not_a_number_is_null(tmp_path: Path):
+    _, run = execute(EXPERIMENT, PROFILE, ROWS[0], 0, device=CPU)
+    path = results.write(tmp_path, replace(run, distortion={"new": [float("nan")], "held": [0.5]}))
+    assert json.loads(path.read_text(), parse_constant=pytest.fail)["distortion"] == {"new": [None], "held": [0.5]}
+
+
 def test_a_damaged_record_is_named(tmp_path: Path):
     run_all(tmp_path, ROWS[:1])
     (path,) = tmp_path.rglob("seed0.json")
@@ -183,23 +196,36 @@ if __name__ == "__main__":
 """
 
 
+def test_a_worker_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    start = runner._start
+
+    def start_and_kill(processes: list[Any]) -> None:
+        start(processes)
+        os.kill(processes[0].pid, signal.SIGKILL)
+
+    monkeypatch.setattr(runner, "_start", start_and_kill)
+    with pytest.raises(RuntimeError, match="a worker ended with exit code -9"):
+        run_all(tmp_path, ROWS[:2], seeds=20, workers=2)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: str):
     script = tmp_path / "small.py"
     script.write_text(SMALL_COMMAND)
     command = [sys.executable, str(script), "run", "table1", "--profile", "quick", "--rows", "online"]
-    command += ["--seeds", "10000", "--jobs", jobs, "--out", str(tmp_path)]
+    command += ["--seeds", "300", "--jobs", jobs, "--out", str(tmp_path)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not [*tmp_path.rglob("seed*.json")] and process.poll() is None:
+    deadline = time.monotonic() + 120
+    while not [*tmp_path.rglob("seed*.json")] and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the command and its workers
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "the same command goes on from there" in " ".join(said.split())
     runs = [*tmp_path.rglob("seed*.json")]
-    assert 1 <= len(runs) < 10_000
+    assert 1 <= len(runs) < 300
     assert all("retention" in json.loads(path.read_text()) for path in runs)
 
 
@@ -227,7 +253,7 @@ def test_rows_are_chosen_by_parts_of_their_names():
 
 
 def test_the_profile_paper_has_the_settings_of_the_appendix():
-    row = replace(ROWS[1], paper_settings={"learning_rate": 0.01, "steps": 1})
+    row = replace(ROWS[1], paper_settings={"learning_rate": 0.01, "steps": 1}, paper_training={"steps": 7})
     assert row.in_profile(PROFILE).settings == {"learning_rate": 0.1, "batch_size": 5}
     assert row.in_profile(replace(PROFILE, name="paper")).settings == {
         "learning_rate": 0.01,

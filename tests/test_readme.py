@@ -20,6 +20,13 @@ def test_tables_are_those_of_the_recorded_runs(name: str):
     assert rendered(document, blocks(ROOT / "results")) == document, "run `make tables`"
 
 
+def test_every_table_has_a_place():
+    documents = "".join((ROOT / name).read_text() for name in DOCUMENTS)
+    for name in blocks(ROOT / "results"):
+        assert f"<!-- {name} -->" in documents
+        assert f"<!-- /{name} -->" in documents
+
+
 def test_the_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     small = rc.streams.mnist_rotations(tasks=2, train_examples=30)
     monkeypatch.setattr(rc.streams, "mnist_rotations", lambda seed: small)

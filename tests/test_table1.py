@@ -10,7 +10,7 @@ import pytest
 import recollect as rc
 from recollect.lab import tuning
 from recollect.lab.experiment import Row
-from recollect.lab.table1 import ROWS, SAME, SAME_BATCH, SAME_STEPS
+from recollect.lab.table1 import ROWS, SAME
 from recollect.lab.table1_tuning import candidates
 
 TRIALS = tuning.read(Path(__file__).parents[1] / "results" / "table1" / "tuning.jsonl")
@@ -38,19 +38,20 @@ def test_the_rows_are_the_papers():
 
 def test_no_memory_takes_more_than_its_storage():
     for row in ROWS:
-        if row.codec is None or row.learner is rc.Offline:
+        if row.codec is None or row.storage is None:
             continue
         codec = row.codec((1, 28, 28), **row.code)
         bits = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
-        storage = int(row.name.rsplit(" ", 1)[1])
-        assert row.items * bits <= storage * 6272, row.name
+        assert row.items * bits <= row.storage * 6272, row.name
 
 
 def test_the_same_training_is_the_same():
     block = [row for row in ROWS if row.block == SAME]
     assert len(block) == 8
     for row in block:
-        assert (row.settings["batch_size"], row.settings["steps"]) == (SAME_BATCH, SAME_STEPS)
+        assert (row.settings["batch_size"], row.settings["steps"]) == (25, 3)
+        of_its_own = next(other for other in ROWS if other.name == row.name.replace("Same: ", "Replay "))
+        assert (row.code, row.items, row.training) == (of_its_own.code, of_its_own.items, of_its_own.training)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

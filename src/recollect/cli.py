@@ -36,7 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object inst
 
 @app.command("list")
 def list_experiments() -> None:
-    """The experiments, what each answers and about how long it takes on two cores."""
+    """The experiments, what each answers and about how long it takes on two cores, with --jobs 2."""
     out.print(listing(EXPERIMENTS.values()))
 
 
@@ -58,8 +58,11 @@ def run(
     experiment, chosen = _find(name, profile)
     wanted = _rows(experiment, chosen, rows)
     numbers = list(range(chosen.seeds if seeds is None else seeds))
-    jobs_left = runner.jobs_left(experiment, chosen, wanted, numbers, folder)
-    if done := len(wanted) * len(numbers) - len(jobs_left):
+    try:
+        jobs_left = runner.jobs_left(experiment, chosen, wanted, numbers, folder)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if done := len(experiment.distinct(chosen, wanted)) * len(numbers) - len(jobs_left):
         remarks.print(f"{done} of {done + len(jobs_left)} runs are in {folder} already.")
     try:
         runner.run(jobs_left, partial(results.write, folder), workers=jobs, device=_device(device), console=remarks)
@@ -80,7 +83,10 @@ def show_table(
 ) -> None:
     """The table of recorded runs; nothing is run."""
     experiment, chosen = _find(name, profile)
-    found = results.summaries(folder, experiment, chosen, _rows(experiment, chosen, rows))
+    try:
+        found = results.summaries(folder, experiment, chosen, _rows(experiment, chosen, rows))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     if not found:
         raise typer.BadParameter(
             f"{folder} has no runs of {name} in profile {profile} with the settings of this version; "

@@ -37,7 +37,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     console = Console()
-    console.print("20 tasks of 1,000 digits, each task turned further than the one before, all seen once.")
+    digits = f"{PROFILE.tasks} tasks of {PROFILE.train_examples} digits"
+    console.print(f"{digits}, each task turned further than the one before, all seen once.")
     rows = EXPERIMENT.chosen(PROFILE)
     jobs = [
         Job(number=number, experiment=EXPERIMENT, profile=PROFILE, row=row, seed=arguments.seed)

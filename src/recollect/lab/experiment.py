@@ -24,8 +24,8 @@ Settings = dict[str, Any]
 class Row:
     """A line of a table: which learner with which settings, and what its memory keeps.
 
-    Settings are the keyword arguments of the classes that they stand beside. ``paper_settings`` are those of the
-    learner, the codec's training among them, that the paper's appendix gives for its own protocol.
+    Settings are the keyword arguments of the classes that they stand beside. Those that the paper's appendix gives take
+    their place in the profile ``paper``.
     """
 
     name: str
@@ -35,6 +35,8 @@ class Row:
     codec: type[Any] | None = None
     code: Settings = field(default_factory=dict)
     training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
+    paper_training: Settings = field(default_factory=dict)
+    storage: int | None = None  # in images, what the memory may take
     items: int = 0
     admission: Rule = "reservoir"
     block: str = ""
@@ -42,7 +44,10 @@ class Row:
 
     def in_profile(self, profile: Profile) -> Row:
         """The row with the settings of the profile."""
-        return replace(self, settings=self.settings | self.paper_settings) if profile.name == "paper" else self
+        if profile.name != "paper":
+            return self
+        settings = self.settings | self.paper_settings
+        return replace(self, settings=settings, training=self.paper_training or self.training)
 
     @property
     def described(self) -> Settings:
@@ -81,6 +86,11 @@ class Profile:
     matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
     rows: tuple[str, ...] = ()
 
+    @property
+    def amounts(self) -> dict[str, int]:
+        """All that decides how much work a run is, for the record."""
+        return {name: value for name, value in asdict(self).items() if name not in {"name", "seeds", "rows"}}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
@@ -93,6 +103,11 @@ class Experiment:
     profiles: dict[str, Profile]
     notes: tuple[str, ...] = ()
     stream: Callable[..., list[rc.streams.Task]] = rc.streams.mnist_rotations
+
+    def distinct(self, profile: Profile, rows: Sequence[Row]) -> list[Row]:
+        """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""
+        named = (replace(row, name=self.recorded_as(row, profile)) for row in rows)
+        return [*{row.name: row for row in named}.values()]
 
     def recorded_as(self, row: Row, profile: Profile) -> str:
         """The name under which runs of a row are kept: rows that do the same share their runs."""

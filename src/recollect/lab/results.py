@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import statistics
@@ -32,13 +33,13 @@ def write(folder: Path, run: Run) -> Path:
     path = path_of(folder, run.experiment, run.profile, run.row, run.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.part")
-    partial.write_text(json.dumps(_rounded(asdict(run)), indent=1) + "\n")
+    partial.write_text(json.dumps(_rounded(asdict(run)), indent=1, allow_nan=False) + "\n")
     partial.replace(path)
     return path
 
 
 def read(folder: Path, experiment: Experiment, profile: Profile, row: Row, seed: int) -> Run | None:
-    """The recorded run, or None if there is none with the settings that the row has now."""
+    """The recorded run, or None if there is none with the settings of the row and the amounts of the profile."""
     path = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), seed)
     if not path.exists():
         return None
@@ -46,14 +47,15 @@ def read(folder: Path, experiment: Experiment, profile: Profile, row: Row, seed:
         run = Run(**json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: not a recorded run ({error}); remove it to have it run again") from error
-    return run if run.settings == json.loads(json.dumps(row.described)) else None
+    same = run.settings == json.loads(json.dumps(row.described)) and run.amounts == profile.amounts
+    return run if same else None
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers to six digits behind the point, and lists of numbers on a line of their own."""
+    """Numbers to six digits behind the point; what is not a number, as after a codec diverged, is null in JSON."""
     match value:
         case float():
-            return round(value, 6)
+            return round(value, 6) if math.isfinite(value) else None
         case dict():
             return {key: _rounded(part) for key, part in value.items()}
         case list() | tuple():
@@ -116,12 +118,17 @@ def _mean(values: list[float | None]) -> float | None:
 def summaries(
     folder: Path, experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int] | None = None
 ) -> list[Summary]:
-    """All rows with recorded runs; ``seeds`` are those of the profile or, beyond them, all that are there."""
+    """All rows with recorded runs, of these seeds or of all that are there."""
     found = []
     for row in rows:
         parent = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), 0).parent
-        numbers = seeds if seeds is not None else sorted(int(path.stem[4:]) for path in parent.glob("seed*.json"))
+        numbers = seeds if seeds is not None else _seeds(parent)
         runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
         if kept := [run for run in runs if run is not None]:
             found.append(Summary(row, kept))
     return found
+
+
+def _seeds(folder: Path) -> list[int]:
+    names = (re.fullmatch(r"seed(\d+)\.json", path.name) for path in folder.glob("seed*.json"))
+    return sorted(int(name[1]) for name in names if name)

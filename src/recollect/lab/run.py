@@ -32,6 +32,7 @@ class Run:
     row: str
     seed: int
     validation: bool
+    amounts: dict[str, int]  # of the profile
     settings: dict[str, Any]
     retention: float  # accuracy on all test examples of all tasks after the last
     accuracy: list[list[float]]  # after each task (lines), on each task (columns); one line for a learner at the end
@@ -89,6 +90,7 @@ def execute(
         row=row.name,
         seed=seed,
         validation=validation,
+        amounts=profile.amounts,
         settings=row.described,
         retention=retention,
         accuracy=accuracy,

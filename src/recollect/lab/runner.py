@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty
 from typing import TYPE_CHECKING, Any
@@ -53,12 +53,10 @@ class Job:
 
 def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int], folder: Path) -> list[Job]:
     """What is not recorded yet, seed after seed, the longest runs of a seed first so that cores end together."""
-    named = (replace(row, name=experiment.recorded_as(row, profile)) for row in rows)
-    distinct = {row.name: row for row in named}.values()
     missing = [
         (seed, row)
         for seed in seeds
-        for row in sorted(distinct, key=lambda row: -core_seconds(row, profile))
+        for row in sorted(experiment.distinct(profile, rows), key=lambda row: -core_seconds(row, profile))
         if results.read(folder, experiment, profile, row, seed) is None
     ]
     return [
@@ -95,16 +93,15 @@ def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.d
         context.Process(target=_work, args=(jobs, waiting, messages, record, device), daemon=True)
         for _ in range(workers)
     ]
-    for process in processes:
-        process.start()
     try:
+        _start(processes)
         left = len(jobs)
         while left:
+            if died := [process.exitcode for process in processes if process.exitcode]:
+                raise RuntimeError(f"a worker ended with exit code {died[0]}; finished runs are recorded")
             try:
                 number, event, *details = messages.get(timeout=1)
             except Empty:
-                if died := [process.exitcode for process in processes if process.exitcode]:
-                    raise RuntimeError(f"a worker ended with exit code {died[0]}; finished runs are recorded") from None
                 continue
             if event == "failed":
                 raise RuntimeError(f"{jobs[number].title} failed:\n{details[0]}")
@@ -113,13 +110,23 @@ def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.d
     finally:
         waiting.cancel_join_thread()  # nobody takes the rest
         for process in processes:
-            process.terminate()
-            process.join()
+            if process.pid is not None:
+                process.terminate()
+                process.join()
+
+
+def _start(processes: list[Any]) -> None:
+    """Start the workers deaf to Ctrl-C, which is for the parent: it ends them."""
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for process in processes:
+            process.start()
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
     """A worker: one run after the other, until there are none or nobody waits for them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
     torch.set_num_threads(1)
     parent = multiprocessing.parent_process()
     for number in iter(waiting.get, None):

@@ -40,8 +40,11 @@ def by_block(found: list[Summary]) -> list[tuple[str, list[Summary]]]:
 
 def table(experiment: Experiment, profile: Profile, found: list[Summary]) -> Table:
     """The table for the terminal."""
-    seeds = max((len(summary.runs) for summary in found), default=0)
-    shown = Table(title=experiment.title, caption=f"profile {profile.name}, {seeds} seed{'s' * (seeds != 1)}")
+    counts = sorted({len(summary.runs) for summary in found})
+    seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] != 1)}"
+    amount = f"{profile.tasks} tasks of {profile.train_examples:,} examples in batches of {profile.stream_batch}"
+    caption = f"profile {profile.name}: {amount}, {seeds}"
+    shown = Table(title=experiment.title, caption=caption)
     shown.add_column(no_wrap=True)
     for column in COLUMNS:
         shown.add_column(column, justify="right")
@@ -89,7 +92,8 @@ def _time(experiment: Experiment, name: str) -> str:
     if name not in experiment.profiles:
         return "-"
     profile = experiment.profiles[name]
-    return duration(profile.seeds * sum(core_seconds(row, profile) for row in experiment.chosen(profile)) / CORES)
+    rows = experiment.distinct(profile, experiment.chosen(profile))
+    return duration(profile.seeds * sum(core_seconds(row, profile) for row in rows) / CORES)
 
 
 def duration(seconds: float) -> str:

@@ -33,7 +33,7 @@ IMAGE = 28 * 28 * 8
 
 def codes(row: Row) -> list[Row]:
     """The row with other codes of its kind, and as many items as fit."""
-    storage = IMAGE * (100 if row.name.endswith("100") else 200)
+    storage = IMAGE * (row.storage or 0)
     if row.learner is rc.Replay and row.codec is rc.ResizedPixels:
         shapes = [({"size": size, "bits": bits}, math.prod(size) * bits) for size, bits in PIXELS]
     elif row.learner is rc.Replay and row.codec is rc.JPEG:
@@ -51,7 +51,7 @@ def candidates(row: Row) -> list[Row]:
 def settings(row: Row) -> list[Row]:
     """The row's code with other settings of its learner. Recollections of 200 take those of 100: a trial is long."""
     learned = row.codec is rc.DiscreteAutoencoder
-    if learned and row.name.endswith("200"):
+    if learned and row.storage == 200:
         return []
     if row.learner is rc.EWC:
         return tuning.grid(row, learning_rate=(0.005, 0.01, 0.02, 0.05), strength=(3.0, 10.0, 30.0, 100.0, 300.0))

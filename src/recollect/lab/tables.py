@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 from pathlib import Path
 
 from recollect.lab import results
@@ -16,10 +15,11 @@ PROFILE = EXPERIMENT.profiles["standard"]
 
 
 def blocks(folder: Path) -> dict[str, str]:
-    """The text of every block, by the name that marks it in a document."""
+    """The text of every block, by the name that marks it in a document. Every row must have the profile's seeds."""
     found = results.summaries(folder, EXPERIMENT, PROFILE, EXPERIMENT.chosen(PROFILE))
-    if missing := {row.name for row in EXPERIMENT.rows} - {summary.row.name for summary in found}:
-        raise FileNotFoundError(f"{folder}: no runs of {', '.join(sorted(missing))}")
+    complete = {summary.row.name for summary in found if len(summary.runs) >= PROFILE.seeds}
+    if missing := [row.name for row in EXPERIMENT.rows if row.name not in complete]:
+        raise FileNotFoundError(f"{folder}: fewer than {PROFILE.seeds} runs of {', '.join(missing)}")
     few = EXPERIMENT.profiles["quick"].rows
     selected = [summary for summary in found if summary.row.name in few]
     return {"table1": markdown(found), "table1-selected": markdown(selected), "table1-machine": machine(found)}
@@ -30,7 +30,7 @@ def machine(found: list[results.Summary]) -> str:
     runs = {(run.row, run.seed): run for summary in found for run in summary.runs}.values()
     seconds = sum(run.seconds + run.evaluation_seconds for run in runs)
     described = {f"{run.environment['threads']} thread a run on an {run.environment['cpu']}" for run in runs}
-    each = statistics.mode(len(summary.runs) for summary in found)
+    each = min(len(summary.runs) for summary in found)
     return (
         f"Mean and standard deviation of {each} seeds. {len(runs)} runs, {duration(seconds)} of one core, "
         f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."

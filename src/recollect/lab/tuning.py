@@ -64,10 +64,11 @@ def append(path: Path, run: Run) -> None:
 def jobs_left(experiment: Experiment, rows: list[Row], seeds: tuple[int, ...], path: Path) -> list[Job]:
     """The trials that are missing in the file."""
     done = {(trial.row, json.dumps(trial.settings), trial.seed) for trial in read(path)}
-    missing = [(seed, row) for seed in seeds for row in rows if (row.name, json.dumps(row.described), seed) not in done]
+    wanted = {(row.name, json.dumps(row.described), seed): (row, seed) for seed in seeds for row in rows}
+    missing = [job for key, job in wanted.items() if key not in done]
     return [
         Job(number=number, experiment=experiment, profile=PROFILE, row=row, seed=seed, validation=True)
-        for number, (seed, row) in enumerate(missing)
+        for number, (row, seed) in enumerate(missing)
     ]
 
 

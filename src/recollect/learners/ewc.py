@@ -62,9 +62,9 @@ class EWC(Learner):
         labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
         if bool((tasks != tasks[0]).any()):
             raise ValueError(f"task has the values {sorted(set(tasks.tolist()))}: accepted is one task a batch")
+        gradient = self._gradient(x, labels, tasks)
         if self._task != int(tasks[0]):
             self.finish()
-        gradient = self._gradient(x, labels, tasks)
         self._descend([g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
         self._keep(x, labels, int(tasks[0]))
 
@@ -86,7 +86,7 @@ class EWC(Learner):
         """End the current task: keep its weights and their Fisher information, drop its examples."""
         if self._task is None:
             return
-        self.model.train()
+        self.model.eval()  # examples are taken one by one, and must not change running statistics
         fisher = [torch.zeros_like(weight) for weight in self._trained]
         for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
             inputs = [images.float() / 255]

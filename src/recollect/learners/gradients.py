@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Layers that have no parameters and treat every example by itself.
 PLAIN = (nn.Flatten, nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh)
 
+MOST_FACTORED = 300  # examples; their pairs are counted, so that with more it is faster to write gradients out
+
 
 class Gradients(Protocol):
     """The gradients g_k of the groups."""
@@ -43,21 +45,32 @@ def gradients_of_groups(
     >>> gradients_of_groups(MLP(), [x], y, sizes=[2, 3]).gram().shape
     torch.Size([2, 2])
     """
-    if _is_chain(model):
+    if len(y) <= MOST_FACTORED and _is_chain(model):
         return Factors(model, inputs[0], y, sizes)
     return Matrices(matrices_of_groups(model, inputs, y, sizes))
 
 
 def _is_chain(model: nn.Module) -> TypeGuard[nn.Sequential]:
-    """Whether the model is plain and linear layers in a row, no layer twice, and nothing frozen."""
+    """Whether the model is plain and linear layers in a row, with nothing about them that is out of the ordinary."""
     if not isinstance(model, nn.Sequential) or type(model).forward is not nn.Sequential.forward:
         return False
     layers, parameters = list(model), list(model.parameters())
     return (
         isinstance(layers[0], nn.Flatten)
-        and all(type(layer) in (nn.Linear, *PLAIN) for layer in layers)
-        and sum(len(list(layer.parameters())) for layer in layers) == len(parameters)
+        and (layers[0].start_dim, layers[0].end_dim) == (1, -1)
+        and all(map(_is_ordinary, layers))
+        and sum(len(list(layer.parameters())) for layer in layers) == len(parameters)  # no layer twice
         and all(parameter.requires_grad for parameter in parameters)
+    )
+
+
+def _is_ordinary(layer: nn.Module) -> bool:
+    """Whether a layer only maps examples, one by one, by its weight and bias if it has any."""
+    return (
+        type(layer) in (nn.Linear, *PLAIN)
+        and set(layer._parameters) <= {"weight", "bias"}
+        and not getattr(layer, "inplace", False)
+        and not (layer._forward_hooks or layer._forward_pre_hooks)
     )
 
 

@@ -47,9 +47,10 @@ class Offline(Learner):
 
     def finish(self) -> None:
         """Train on what was kept."""
+        device = next(self.model.parameters()).device
         for _ in range(self.epochs if len(self.memory) else 0):
             for batch in self.memory.sample(len(self.memory), replace=False).split(self.batch_size):
-                self._step(batch.x, batch.y, batch.task)
+                self._step(batch.x.to(device), batch.y, batch.task)
 
     def footprint(self) -> Bill:
         """The memory's bill."""

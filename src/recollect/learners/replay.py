@@ -64,7 +64,7 @@ class Replay(Learner):
         sets = [] if recollected is None else [recollected]
         if sets and self.steps > 1:
             sets += memory.sample((self.steps - 1) * self.batch_size).to(x.device).split(self.batch_size)
-        y, t = torch.from_numpy(labels), torch.from_numpy(tasks)
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
         for step in range(self.steps):
             X, Y, T = x, y, t
             if sets:
