@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from recollect.lab.cost import core_seconds
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.lab.results import Summary
 
 CORES = 2
-COLUMNS = ("storage, images", "items", "bits an item", "retention, %", "paper, %", "difference")
+COLUMNS = ("storage", "items", "bits", "retention, %", "paper", "difference")
 
 
 def cells(summary: Summary) -> tuple[str, ...]:
@@ -44,10 +45,10 @@ def table(experiment: Experiment, profile: Profile, found: list[Summary]) -> Tab
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] != 1)}"
     amount = f"{profile.tasks} tasks of {profile.train_examples:,} examples in batches of {profile.stream_batch}"
     caption = f"profile {profile.name}: {amount}, {seeds}"
-    shown = Table(title=experiment.title, caption=caption)
+    shown = Table(title=experiment.title, caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
     shown.add_column(no_wrap=True)
     for column in COLUMNS:
-        shown.add_column(column, justify="right")
+        shown.add_column(column, justify="right", no_wrap=True)
     for block, rows in by_block(found):
         if block:
             shown.add_section()

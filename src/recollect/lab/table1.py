@@ -74,7 +74,7 @@ def projected(learning_rate: float, memory_strength: float) -> Settings:
     return {"learning_rate": learning_rate, "memory_strength": memory_strength, "memory_batch": 10}
 
 
-SAME = "Replay, the same training for all"
+SAME = "The same training for all"
 SAME_BATCH, SAME_STEPS = 25, 3
 
 
@@ -85,7 +85,7 @@ def same(kind: str, storage: int, memory: Settings, learning_rate: float) -> Row
 
 
 ROWS = (
-    gem("Real Storage", 100, 62.5, REAL_100, projected(0.05, 1.0)),
+    gem("Real Storage", 100, 62.5, REAL_100, projected(0.1, 0.5)),
     gem("Real Storage", 200, 67.4, REAL_200, projected(0.1, 0.5)),
     gem("Recollections", 100, 79.0, LEARNED_100, projected(0.1, 0.5)),
     gem("Recollections", 200, 81.5, LEARNED_200, projected(0.1, 0.5)),
@@ -133,8 +133,8 @@ EXPERIMENT = Experiment(
         "paper": Profile(name="paper", seeds=5, stream_batch=1, rows=("GEM", "Replay", "EwC", "Online", "Offline")),
     },
     notes=(
-        "Storage is that of codes, or of parameters kept, as in the paper; the learned codecs take as much as 5,548 "
-        "and 39,509 images more.",
+        "Storage, in images, is that of codes or of parameters kept, as in the paper; the learned codecs take as much "
+        "as 5,548 and 39,509 images more. Bits are those of an item.",
         "Resized pixels and JPEG are controls at equal bits, without learning.",
     ),
 )
