@@ -25,7 +25,7 @@ def cells(summary: Summary) -> tuple[str, ...]:
     first, paper = summary.runs[0], summary.row.paper
     spread = f" ± {summary.std:.1f}" if len(summary.runs) > 1 else ""
     return (
-        f"{first.storage_examples:,.1f}" if first.storage_examples else "0",
+        f"{first.storage_examples:,.{int(first.storage_examples < 1000)}f}" if first.storage_examples else "0",
         f"{first.items:,}",
         f"{first.bits_per_item:,}" if first.bits_per_item else "-",
         f"{summary.mean:.1f}{spread}",
