@@ -15,7 +15,7 @@ from recollect.learners.gradients import Gradients, Matrices, gradients_of_group
 from recollect.models import MLP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 SHAPE, TASKS = (1, 28, 28), 20
 MEMORIES = (5, 10)  # of each task
@@ -39,15 +39,15 @@ def learner_with(memories: int) -> GEM:
     generator = torch.Generator().manual_seed(0)
     for task in range(TASKS):
         memory.write(torch.rand(memories, *SHAPE, generator=generator), torch.arange(memories) % 10, task)
-    project = learner._project
+    shares_of = learner._shares
 
-    def projected(g: Sequence[torch.Tensor], past: Gradients) -> Sequence[torch.Tensor]:
-        turned = project(g, past)
-        if turned is g:
+    def shares_of_a_projection(gradients: Gradients) -> torch.Tensor:
+        shares = shares_of(gradients)
+        if not shares[1:].any():
             raise RuntimeError("a step was not projected, so that it would be timed in part")
-        return turned
+        return shares
 
-    learner._project = projected
+    learner._shares = shares_of_a_projection
     return learner
 
 

@@ -12,8 +12,6 @@ from recollect.learners.learner import Learner
 from recollect.learners.projection import multipliers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import nn
 
     from recollect.budget import Bill
@@ -72,24 +70,32 @@ class GEM(Learner):
         # Encode x and store it.
         memory.write_checked(x, labels, tasks)
 
-        # GEM training: g of the new examples, and g_k of the memories of every other task.
-        g = self._gradient(x, torch.from_numpy(labels), torch.from_numpy(tasks))
+        # GEM training: the gradient g of the new examples, and g_k of the memories of every other task.
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
         past = memory.sample_tasks(self.memory_batch, but=set(tasks.tolist()))
-        if past is not None:
-            past = past.to(x.device)
-            sizes = past.task.unique_consecutive(return_counts=True)[1].tolist()
-            inputs = (past.x, past.task) if self._takes_task else (past.x,)
-            g = self._project(g, gradients_of_groups(self.model, inputs, past.y, sizes))
-        self._descend(g)
+        if past is None:
+            self._step(x, y, t)
+            return
+        past = past.to(x.device)
+        sizes = [len(x), *past.task.unique_consecutive(return_counts=True)[1].tolist()]
+        inputs = [torch.cat([x, past.x])]
+        if self._takes_task:
+            inputs.append(torch.cat([t, past.task]))
+        self._set_training()
+        gradients = gradients_of_groups(self.model, inputs, torch.cat([y, past.y]), sizes)
+        step = gradients.combined(self._shares(gradients))
+        self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])
 
-    def _project(self, g: Sequence[torch.Tensor], past: Gradients) -> Sequence[torch.Tensor]:
-        """The gradient, turned if it would make the loss on a past task grow."""
-        along = past.along(g)
-        if not bool((along < 0).any()) or not bool(along.isfinite().all()):  # no projection mends a diverged model
-            return g
-        v = multipliers(past.gram().double().cpu().numpy(), along.double().cpu().numpy(), self.memory_strength)
-        added = past.combined(torch.from_numpy(v).to(along))
-        return [gradient + more.view_as(gradient) for gradient, more in zip(g, added, strict=True)]
+    def _shares(self, gradients: Gradients) -> torch.Tensor:
+        """How much of g and of each g_k is in the step: g alone, unless it would make the loss on a past task grow."""
+        gram = gradients.gram()
+        along = gram[0, 1:]
+        shares = torch.zeros_like(gram[0])
+        shares[0] = 1
+        if bool((along < 0).any()) and bool(along.isfinite().all()):  # no projection mends a diverged model
+            P, p = (products.double().cpu().numpy() for products in (gram[1:, 1:], along))
+            shares[1:] = torch.from_numpy(multipliers(P, p, self.memory_strength))
+        return shares
 
     def footprint(self) -> Bill:
         """The memory's bill."""

@@ -26,10 +26,6 @@ class Gradients(Protocol):
         """<g_j, g_k> of all pairs."""
         ...
 
-    def along(self, g: Sequence[torch.Tensor]) -> torch.Tensor:
-        """<g, g_k> for each group, with a gradient g that has a tensor for each parameter."""
-        ...
-
     def combined(self, shares: torch.Tensor) -> Sequence[torch.Tensor]:
         """Σ v_k g_k with the shares v, a tensor for each parameter."""
         ...
@@ -103,16 +99,6 @@ class Factors:
         pairs = [(slope @ slope.T) * (seen @ seen.T + biased) for seen, slope, biased in layers]
         return self.member @ functools.reduce(torch.add, pairs) @ self.member.T
 
-    def along(self, g: Sequence[torch.Tensor]) -> torch.Tensor:
-        """<g, g_k> for each group."""
-        left = iter(g)
-        layers = zip(self.inputs, self.slopes, self.biased, strict=True)
-        parts = [
-            (F.linear(seen, next(left), next(left) if biased else None) * slope).sum(1)
-            for seen, slope, biased in layers
-        ]
-        return self.member @ functools.reduce(torch.add, parts)
-
     def combined(self, shares: torch.Tensor) -> Sequence[torch.Tensor]:
         """Σ v_k g_k."""
         found = []
@@ -131,11 +117,6 @@ class Matrices:
     def gram(self) -> torch.Tensor:
         """<g_j, g_k> of all pairs."""
         return functools.reduce(torch.add, [rows @ rows.T for rows in self.matrices])
-
-    def along(self, g: Sequence[torch.Tensor]) -> torch.Tensor:
-        """<g, g_k> for each group."""
-        parts = [rows @ gradient.flatten() for rows, gradient in zip(self.matrices, g, strict=True)]
-        return functools.reduce(torch.add, parts)
 
     def combined(self, shares: torch.Tensor) -> Sequence[torch.Tensor]:
         """Σ v_k g_k, flat."""

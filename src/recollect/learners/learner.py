@@ -29,7 +29,7 @@ class Learner(ABC):
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
         self.learning_rate = learning_rate
-        self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
         # Compiled and data-parallel models hide the signature of the model that they wrap.
         inner = getattr(model, "_orig_mod", getattr(model, "module", model))
         self._takes_task = "task" in inspect.signature(inner.forward).parameters
@@ -58,16 +58,20 @@ class Learner(ABC):
 
     def _gradient(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> Sequence[torch.Tensor]:
         """The gradient of the cross entropy with respect to every parameter that is trained."""
-        if not self.model.training:
-            self.model.train()
+        self._set_training()
         loss = F.cross_entropy(self._logits(x, task), y.to(x.device))
         return torch.autograd.grad(loss, self._trained, materialize_grads=True)
 
     @torch.no_grad()
     def _descend(self, gradient: Sequence[torch.Tensor]) -> None:
         """θ ← θ - α g."""
-        for parameter, slope in zip(self._trained, gradient, strict=True):
-            parameter.add_(slope, alpha=-self.learning_rate)
+        # One call for all tensors; PyTorch documents it, under this name.
+        torch._foreach_add_(self._trained, list(gradient), alpha=-self.learning_rate)  # pyright: ignore[reportPrivateImportUsage]
+
+    def _set_training(self) -> None:
+        """Undo what `predict` did; asking first costs less than to set every layer."""
+        if not self.model.training:
+            self.model.train()
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)

@@ -72,8 +72,10 @@ class BitArray:
             return self.buffer.view(">i8")[slots].astype(np.int64)
         if self.width <= 8:  # in two bytes at most, however it lies in them
             first = slots * self.width
-            pair = self.buffer.take([first >> 3, (first >> 3) + 1], mode="clip").astype(np.int64)
-            return (((pair[0] << 8) | pair[1]) >> (16 - self.width - (first & 7))) & ((1 << self.width) - 1)
+            byte = first >> 3
+            pair = self.buffer[byte].astype(np.int64) << 8
+            pair |= self.buffer.take(byte + 1, mode="clip")  # there is none behind the last; it is shifted out
+            return (pair >> (16 - self.width - (first & 7))) & ((1 << self.width) - 1)
         words = np.zeros((len(slots), 8), np.uint8)
         words[:, : self.row_bytes] = self.read(slots)
         return (words.view(">u8")[:, 0].astype(np.uint64) >> np.uint64(64 - self.width)).astype(np.int64)

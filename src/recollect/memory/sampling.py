@@ -55,18 +55,17 @@ def draw_from_each_task(
     A ring knows the slots of a task; with the other rules all items are looked through.
     """
     parts = [np.empty(0, np.int64)]
-    for task, slots in sorted(_slots_by_task(admission, tasks).items()):
+    for task, ranks in sorted(_ranks_by_task(admission, tasks).items()):
         if task not in but:
-            parts.append(slots if most is None or len(slots) <= most else rng.choice(slots, most, replace=False))
-    return np.concatenate(parts)
+            parts.append(ranks if most is None or len(ranks) <= most else rng.choice(ranks, most, replace=False))
+    return admission.slots(np.concatenate(parts))
 
 
-def _slots_by_task(admission: Admission, tasks: BitArray) -> dict[int, Slots]:
+def _ranks_by_task(admission: Admission, tasks: BitArray) -> dict[int, Integers]:
     if (ranks := admission.ranks_by_task()) is not None:
-        return {task: admission.slots(np.arange(run.start, run.stop)) for task, run in ranks.items()}
-    slots = admission.slots(np.arange(admission.held))
-    stored = tasks.read_integers(slots)
-    return {int(task): slots[stored == task] for task in np.unique(stored)}
+        return {task: np.arange(run.start, run.stop) for task, run in ranks.items()}
+    stored = tasks.read_integers(admission.slots(np.arange(admission.held)))
+    return {int(task): np.flatnonzero(stored == task) for task in np.unique(stored)}
 
 
 def _draw_ranks(n: int, ranks: range, rng: np.random.Generator, replace: bool, which: str) -> Integers:
