@@ -45,7 +45,7 @@ def main() -> None:
                 if isinstance(memory._admission, Reservoir):
                     memory._admission.seen = size
                 elif isinstance(memory._admission, Balanced):
-                    memory._admission.state.seen[:] = memory._admission.state.held
+                    memory._admission.counts.seen[:] = memory._admission.counts.held
                 memory.write(x, y, task)
 
             costs = {

@@ -24,7 +24,7 @@ class Rig:
         self.index = PackedIndex(capacity, code_bits=1, label_bits=4, task_bits=4)
         self.rng = np.random.default_rng(seed)
         self.rule: Admission = {
-            "reservoir": lambda: Reservoir(capacity),
+            "reservoir": lambda: Reservoir(capacity, self.index),
             "balanced": lambda: Balanced(capacity, classes, self.index),
             "ring": lambda: Ring(capacity, self.index),
         }[rule]()
@@ -68,7 +68,10 @@ def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
     streams, length, capacity = 3000, 40, 12
     counts = np.zeros(length, np.int64)
     for seed in range(streams):
-        rule, rng = Reservoir(capacity), np.random.default_rng(seed)
+        rule, rng = (
+            Reservoir(capacity, PackedIndex(capacity, code_bits=1, label_bits=4, task_bits=4)),
+            np.random.default_rng(seed),
+        )
         slots: dict[int, int] = {}
         for start in range(0, length, batch):
             labels = np.zeros(min(batch, length - start), np.int64)
@@ -147,3 +150,73 @@ def test_a_ring_needs_a_slot_for_each_task_and_stays_as_it_was_when_it_has_none(
     with pytest.raises(ValueError, match="3 tasks and capacity=2: a ring needs a slot for each task"):
         rig.show(np.zeros(1, np.int64), np.array([2]))
     assert rig.held() == before
+
+
+@pytest.mark.parametrize("rule", ["reservoir", "balanced"])
+@pytest.mark.parametrize("early", [True, False])
+def test_what_was_not_forgotten_is_held_with_the_same_probability(rule: str, early: bool):
+    """Every third of the first examples is forgotten, before or after the memory is full; the stream goes on."""
+    streams, length, capacity = 1500, 60, 12
+    when, gone = (10, np.arange(0, 10, 3)) if early else (30, np.arange(0, 30, 3))
+    counts = np.zeros(length, np.int64)
+    for seed in range(streams):
+        rig = Rig(rule, capacity, seed=seed)
+        for start in range(0, length, 5):
+            if start == when:
+                rig.rule.forget(np.flatnonzero(np.isin(rig.held()[0], gone)))
+            rig.show(np.zeros(5, np.int64))
+        counts[rig.held()[0]] += 1
+    left = np.setdiff1d(np.arange(length), gone)
+    assert counts[gone].sum() == 0
+    # How many are held varies where room was left, so that the even share is estimated from the counts themselves.
+    share = counts[left].sum() / len(left) / streams
+    statistic = ((counts[left] - streams * share) ** 2 / (streams * share * (1 - share))).sum()
+    assert chi2.sf(statistic, len(left) - 1) > 1e-3
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32))
+def test_a_ring_holds_the_most_recent_that_were_not_forgotten(capacity: int, seed: int):
+    rng = np.random.default_rng(seed)
+    rig = Rig("ring", capacity)
+    model: dict[int, deque[int]] = {}
+    for _ in range(12):
+        task = int(rng.integers(0, min(capacity, 3)))
+        count = int(rng.integers(1, 6))
+        model.setdefault(task, deque())
+        share = capacity // len(model)
+        for number in range(rig.seen, rig.seen + count):
+            model[task].append(number)
+        model = {known: deque(items, maxlen=share) for known, items in model.items()}
+        rig.show(np.zeros(count, np.int64), np.full(count, task))
+        if rng.random() < 0.5:
+            ids = rig.held()[0]
+            gone = [number for number in ids if rng.random() < 0.4]
+            rig.rule.forget(np.flatnonzero(np.isin(ids, gone)))
+            model = {known: deque(n for n in items if n not in gone) for known, items in model.items()}
+        assert sorted(rig.held()[0]) == sorted(number for items in model.values() for number in items)
+        assert [*zip(rig.held()[2], rig.held()[0], strict=True)] == [
+            (known, number) for known, items in model.items() for number in rig_order(rig, known, items)
+        ]
+
+
+def rig_order(rig: Rig, task: int, items: deque[int]) -> list[int]:
+    """The items of a task in the order of their slots."""
+    ids, _, tasks = rig.held()
+    found = [number for number, known in zip(ids, tasks, strict=True) if known == task]
+    assert sorted(found) == sorted(items)
+    return found
+
+
+@pytest.mark.parametrize("rule", ["reservoir", "balanced", "ring"])
+def test_forgetting_leaves_zeros_and_keeps_the_others_whole(rule: str):
+    rng = np.random.default_rng(0)
+    rig = Rig(rule, 40)
+    for _ in range(8):
+        rig.show(rng.integers(0, 4, 10), rng.integers(0, 3, 10))
+    records = {(i, y, t) for i, y, t in zip(*rig.held(), strict=True)}
+    gone = {number for number in rig.held()[0] if number % 3 == 0}
+    rig.rule.forget(np.flatnonzero(np.isin(rig.held()[0], [*gone])))
+    assert {(i, y, t) for i, y, t in zip(*rig.held(), strict=True)} == {r for r in records if r[0] not in gone}
+    free = np.setdiff1d(np.arange(40), rig.rule.slots(np.arange(rig.rule.held)))
+    for array in rig.index.arrays.values():
+        assert not array.read(free).any()

@@ -8,6 +8,7 @@ import torch
 
 from recollect.checks import check_at_least, check_images
 from recollect.codecs.interface import LearnedCodec
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Batch, Memory
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Rehearsal = Literal["recollections", "none"]
 
 
+@rebuildable
 class RecollectionModule:
     """Trains the memory's codec as new examples come in: the first phase of the paper's Algorithm 1.
 
@@ -49,6 +51,22 @@ class RecollectionModule:
             self._learner = memory.codec
             self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
         self.rehearses = rehearse == "recollections" and self._learner is not None
+
+    def optimiser_state(self) -> dict[str, torch.Tensor]:
+        """What Adam knows of each parameter of the codec, for a file."""
+        if self._learner is None:
+            return {}
+        states = self._optimiser.state_dict()["state"]
+        return {f"{name}.{number}": tensor for number, state in states.items() for name, tensor in state.items()}
+
+    def restore_optimiser(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Take over what `optimiser_state` gave."""
+        if self._learner is not None and tensors:
+            states: dict[int, dict[str, torch.Tensor]] = {}
+            for key, tensor in tensors.items():
+                name, _, number = key.rpartition(".")
+                states.setdefault(int(number), {})[name] = tensor
+            self._optimiser.load_state_dict(self._optimiser.state_dict() | {"state": states})
 
     def rehearse(self, x: torch.Tensor, size: int) -> Batch | None:
         """Train the codec on the new examples ``x`` and on sets of ``size`` recollections.

@@ -13,6 +13,7 @@ from torch import nn
 from recollect.budget import check_autoencoder_shape, filters_of
 from recollect.checks import check_codes, check_images
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
+from recollect.rebuild import rebuildable
 from recollect.seeding import derived, initial_weights
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ LAYERS = 3
 BOTTLENECK = 2  # the code is a 2x2 map
 
 
+@rebuildable
 class DiscreteAutoencoder(nn.Module):
     """A learned codec whose code is ``variables`` categorical variables of ``categories`` values.
 
@@ -91,6 +93,14 @@ class DiscreteAutoencoder(nn.Module):
     def storage_bits(self) -> int:
         """Bits of the parameters."""
         return sum(8 * parameter.nbytes for parameter in self.parameters())
+
+    def get_extra_state(self) -> torch.Tensor:
+        """The state of the random draws, which goes with the weights in `state_dict`."""
+        return self._generator.get_state()
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        """Draw on from a state."""
+        self._generator.set_state(state)
 
     @property
     def _device(self) -> torch.device:

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 from recollect.checks import check_at_least, check_codes, check_image_shape, check_images
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ CHANNELS = (1, 3)
 START_OF_SCAN, END_OF_IMAGE = b"\xff\xda", b"\xff\xd9"
 
 
+@rebuildable
 class JPEG:
     """Images as JPEG data in slots of ``bits`` bits, each at the best quality found to fit its slot.
 

@@ -9,11 +9,13 @@ import torch
 import torch.nn.functional as F
 
 from recollect.checks import check_at_least, check_codes, check_image_shape, check_images
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+@rebuildable
 class ResizedPixels:
     """Images averaged down to ``size`` (height, width), each channel of each pixel rounded to ``bits`` bits.
 
@@ -53,6 +55,7 @@ class ResizedPixels:
         return F.interpolate(small, self.shape[1:], mode="bilinear", align_corners=False).clamp_(0, 1)
 
 
+@rebuildable
 class RawPixels:
     """Pixels as they are, at 8 bits a channel: a memory of real examples.
 

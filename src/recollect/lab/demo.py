@@ -12,7 +12,7 @@ import recollect as rc
 from recollect.lab import results
 from recollect.lab.picture import draw_recollections
 from recollect.lab.progress import Board
-from recollect.lab.run import execute, memory_of, stream_of
+from recollect.lab.run import execute, stream_of
 from recollect.lab.runner import Job
 from recollect.lab.show import table
 from recollect.lab.table1 import EXPERIMENT
@@ -60,7 +60,7 @@ def main() -> None:
             board.finished(job, run.retention, run.seconds)
             found.append(results.Summary(job.row, [run]))
             if job.row.codec is rc.DiscreteAutoencoder:
-                memory = memory_of(learner)
+                memory = learner.memory
     assert memory is not None
     picture = arguments.out / "recollections.png"
     draw(memory, stream_of(EXPERIMENT.stream, PROFILE, arguments.seed, validation=False), picture)

@@ -63,7 +63,7 @@ def execute(
     """Train and measure. ``on_task`` is told after each task its number and the accuracy on the tasks so far."""
     stream = stream_of(experiment.stream, profile, seed, validation)
     learner = row.build(seed, device)
-    memory = memory_of(learner)
+    memory = learner.memory
     offline = isinstance(learner, rc.Offline)
     started = time.perf_counter()
     untrained = accuracies(learner, stream, profile.matrix_examples, device)
@@ -107,13 +107,6 @@ def execute(
         examples_per_second=sum(len(task.train) for task in stream) / training,
         environment=environment() | {"device": str(device)},
     )
-
-
-def memory_of(learner: rc.Learner) -> rc.Memory | None:
-    """The memory that a learner keeps, if it keeps one."""
-    if isinstance(learner, rc.Offline):
-        return learner.memory
-    return learner.module.memory if isinstance(learner, rc.Replay | rc.GEM) else None
 
 
 def accuracies(learner: rc.Learner, stream: list[rc.streams.Task], examples: int, device: torch.device) -> list[float]:

@@ -10,15 +10,18 @@ from recollect.budget import Bill, raw_bits
 from recollect.checks import check_at_least, check_images
 from recollect.learners.gradients import matrices_of_groups
 from recollect.learners.learner import Learner, integers
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from torch import nn
 
     from recollect.checks import IntegerLike
+    from recollect.rebuild import Plain
 
 CHUNK = 50  # examples whose gradients are held at once
 
 
+@rebuildable
 class EWC(Learner):
     """When a task ends, its weights and their Fisher information are kept; later steps pay for moving away from them.
 
@@ -98,6 +101,26 @@ class EWC(Learner):
         self._fisher.append(fisher)
         self._anchors.append([weight.detach().clone() for weight in self._trained])
         self._task, self._images, self._labels = None, self._images[:0], self._labels[:0]
+
+    def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
+        kept = {"anchor": self._anchors, "fisher": self._fisher}
+        tensors = {
+            f"{kind}.{task}.{number}": tensor
+            for kind, tasks in kept.items()
+            for task, parameters in enumerate(tasks)
+            for number, tensor in enumerate(parameters)
+        }
+        values = {"task": self._task, "ended": len(self._anchors), "example": self._example}
+        return values, {**tensors, "images": self._images, "labels": self._labels}
+
+    def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
+        self._task, self._example = values["task"], values["example"]
+        self._images, self._labels = tensors["images"], tensors["labels"]
+        numbers = range(len(self._trained))
+        self._anchors, self._fisher = (
+            [[tensors[f"{kind}.{task}.{number}"] for number in numbers] for task in range(values["ended"])]
+            for kind in ("anchor", "fisher")
+        )
 
     def footprint(self) -> Bill:
         """Weights and Fisher information of the tasks that ended, and examples of the current one."""

@@ -10,6 +10,7 @@ from recollect.checks import check_at_least
 from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.projection import multipliers
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from recollect.budget import Bill
     from recollect.checks import IntegerLike
     from recollect.learners.gradients import Gradients
+    from recollect.memory.memory import Memory
     from recollect.module import RecollectionModule
 
 
+@rebuildable
 class GEM(Learner):
     """Steps along the gradient of the new examples, turned so that the loss on no past task grows.
 
@@ -58,6 +61,11 @@ class GEM(Learner):
         self.memory_strength = memory_strength
         self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the module."""
+        return self.module.memory
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""

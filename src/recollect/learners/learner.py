@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import torch
 import torch.nn.functional as F
 
 from recollect.budget import Bill
 from recollect.checks import check_images, check_integers
+from recollect.learners.saved import load, save
+from recollect.memory.file import MemoryFileError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
 
     from torch import nn
 
     from recollect.checks import IntegerLike
+    from recollect.codecs.interface import Codec
+    from recollect.memory.file import Home
+    from recollect.memory.memory import Memory
+    from recollect.rebuild import Plain
 
 
 class Learner(ABC):
@@ -29,10 +37,17 @@ class Learner(ABC):
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
         self.learning_rate = learning_rate
+        self.progress: Plain = {}
+        self._home: Home | None = None
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
         # Compiled and data-parallel models hide the signature of the model that they wrap.
         inner = getattr(model, "_orig_mod", getattr(model, "module", model))
         self._takes_task = "task" in inspect.signature(inner.forward).parameters
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory, for a learner that has one."""
+        return None
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
@@ -44,6 +59,42 @@ class Learner(ABC):
     def footprint(self) -> Bill:
         """Every bit that is kept of the stream, by kind: nothing, unless a learner says otherwise."""
         return Bill(codes=0, example=1)
+
+    def save(self, path: str | PathLike[str], progress: Plain | None = None) -> None:
+        """Make all of the learner durable in one transaction: model, optimiser, random states, codec and memory.
+
+        The file is one that `Memory.open` opens too, if there is a memory; as with `Memory.commit` only what changed is
+        written, and a file has one writer.
+
+        Args:
+            path: a new file, or the one that the learner was last saved to or loaded from.
+            progress: what you need to go on, such as the position in the stream, in plain values that JSON has.
+        """
+        save(self, Path(path), progress)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, model: nn.Module | None = None, codec: Codec | None = None) -> Self:
+        """The learner as it was last saved, which goes on bit for bit as the one that was saved would have.
+
+        What was given as ``progress`` is its attribute of this name. Random numbers that PyTorch draws without a
+        generator, as in dropout, go on from where they were too.
+
+        Args:
+            path: the file.
+            model: for a model of your own, one made as it was; its weights are taken from the file.
+            codec: the same for a codec of your own.
+        """
+        learner = load(Path(path), model, codec)
+        if not isinstance(learner, cls):
+            raise MemoryFileError(f"{path} holds a {type(learner).__name__}: accepted is a {cls.__name__}")
+        return learner
+
+    def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
+        """What a learner knows beside its settings, its model and its memory: plain values and tensors."""
+        return {}, {}
+
+    def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:  # noqa: B027
+        """Take over what `_state` gave."""
 
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.memory.memory import Memory
 
 
+@rebuildable
 class Offline(Learner):
     """Keeps the stream in a memory, and trains on it in `finish`, shuffled anew for each epoch.
 
@@ -37,9 +39,14 @@ class Offline(Learner):
         self, model: nn.Module, memory: Memory, *, learning_rate: float = 0.01, epochs: int = 1, batch_size: int = 10
     ) -> None:
         super().__init__(model, learning_rate)
-        self.memory = memory
+        self._memory = memory
         self.epochs = check_at_least("epochs", epochs, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory."""
+        return self._memory
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Keep a batch of the stream."""

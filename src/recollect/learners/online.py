@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.checks import check_images
 from recollect.learners.learner import Learner, integers
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     import torch
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from recollect.checks import IntegerLike
 
 
+@rebuildable
 class Online(Learner):
     """One step of gradient descent on each batch of the stream, and nothing is kept.
 

@@ -8,15 +8,18 @@ import torch
 
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
+from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from torch import nn
 
     from recollect.budget import Bill
     from recollect.checks import IntegerLike
+    from recollect.memory.memory import Memory
     from recollect.module import RecollectionModule
 
 
+@rebuildable
 class Replay(Learner):
     """Trains the model on each batch of the stream together with recollections of earlier ones.
 
@@ -51,6 +54,11 @@ class Replay(Learner):
         self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the module."""
+        return self.module.memory
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""

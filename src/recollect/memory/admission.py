@@ -17,6 +17,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from recollect.checks import Integers
     from recollect.memory.index import PackedIndex, Slots
+    from recollect.rebuild import Plain
 
 NOT_KEPT = -1
 
@@ -41,6 +42,18 @@ class Admission(Protocol):
         """Carry out what was decided last, just before the records are written."""
         ...
 
+    def forget(self, ranks: Integers) -> None:
+        """Drop the items of these ranks, each once, and leave zeros where there is nothing any more."""
+        ...
+
+    def state(self) -> Plain:
+        """All that the rule knows, in plain values for a file."""
+        ...
+
+    def restore(self, state: Plain) -> None:
+        """Take over what `state` gave."""
+        ...
+
     def slots(self, ranks: Integers) -> Slots:
         """The slots of held items, counted from 0."""
         ...
@@ -51,30 +64,63 @@ class Admission(Protocol):
 
 
 class Reservoir:
-    """Every example seen so far is held with the same probability (Vitter's algorithm R)."""
+    """Every example seen so far is held with the same probability (Vitter's algorithm R).
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
+    To the draws a forgotten item is still there until another takes its slot, so that all others keep the probability
+    that they would have had. Only where nothing is left does the rule start anew.
+    """
+
+    def __init__(self, capacity: int, index: PackedIndex) -> None:
+        self.capacity, self.index = capacity, index
         self.held = self.seen = 0
-        self._next_seen = 0
+        self._next = 0, 0
 
     def check(self, tasks: Integers) -> None:
         """All tasks can be taken."""
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """The t-th example takes slot t while there is room, then a slot drawn from t, if the memory has it."""
-        self._next_seen = self.seen + len(labels)
-        order = np.arange(self.seen, self._next_seen)
+        seen = self.seen + len(labels)
+        order = np.arange(self.seen, seen)
         slots = (rng.random(len(order)) * (order + 1)).astype(np.int64)
         if (room := self.capacity - self.seen) > 0:
             slots[:room] = order[:room]
         slots[slots >= self.capacity] = NOT_KEPT
+        held = min(seen, self.capacity)
+        if self.held < min(self.seen, self.capacity):
+            held = self._fill_gaps(slots)
+        self._next = held, seen
         return slots
+
+    def _fill_gaps(self, slots: Slots) -> int:
+        """Change slots that hold nothing, since items were forgotten, to the first free one. Returns how many are held.
+
+        Items sit in the first slots, whichever were forgotten: all slots are equally likely to be drawn.
+        """
+        held = self.held
+        for example in np.flatnonzero(slots != NOT_KEPT):
+            if slots[example] >= held:
+                slots[example], held = held, held + 1
+        return held
 
     def commit(self) -> None:
         """Count what was seen."""
-        self.seen = self._next_seen
-        self.held = min(self.seen, self.capacity)
+        self.held, self.seen = self._next
+
+    def forget(self, ranks: Integers) -> None:
+        """The last items move to the slots that are free now."""
+        self.held = close_gaps(self.index, self.held, ranks)
+        self.seen = self.seen if self.held else 0
+
+    def state(self) -> Plain:
+        """The two counts."""
+        return {"held": self.held, "seen": self.seen}
+
+    def restore(self, state: Plain) -> None:
+        """Take over what `state` gave."""
+        self.held, self.seen = int(state["held"]), int(state["seen"])
+        if not 0 <= self.held <= min(self.capacity, self.seen):
+            raise ValueError(f"{state} for a reservoir of {self.capacity}: accepted is held <= seen and <= capacity")
 
     def slots(self, ranks: Integers) -> Slots:
         """Slots are filled from the first."""
@@ -91,31 +137,34 @@ class Balanced:
     Class-balancing reservoir sampling: with the memory full, a new example takes the place of a random one of the
     largest class. A class that has once been the largest is full: its examples compete with each other only. When there
     are more classes than slots, every class seen is equally likely to be one of those held.
+
+    As in a `Reservoir`, to the draws a forgotten item is still there until another takes its slot.
     """
 
     def __init__(self, capacity: int, classes: int, index: PackedIndex) -> None:
         self.capacity, self.index = capacity, index
-        self.state = _Counts(np.zeros(classes, np.int64), np.zeros(classes, np.int64), np.zeros(classes, bool))
-        self._next = self.state
+        none = np.zeros(classes, np.int64)
+        self.counts = _Counts(none, none.copy(), none.copy(), np.zeros(classes, np.bool_))
+        self._next = self.counts
 
     @property
     def held(self) -> int:
         """Items held."""
-        return int(self.state.held.sum())
+        return int(self.counts.held.sum() - self.counts.gone.sum())
 
     def check(self, tasks: Integers) -> None:
         """All tasks can be taken."""
 
     def decide(self, labels: Integers, tasks: Integers, rng: np.random.Generator) -> Slots:
         """One example after the other, since each changes the balance."""
-        counts = self._next = self.state.copy()
+        counts = self._next = self.counts.copy()
         written: dict[int, int] = {}  # slot -> label, of the examples before this one in the batch
         slots = np.full(len(labels), NOT_KEPT)
-        total = self.held
+        total, filled = int(counts.held.sum()), self.held
         for example, label in enumerate(labels.tolist()):
             counts.seen[label] += 1
             if total < self.capacity:
-                slot, total = total, total + 1
+                slot, total = filled, total + 1
                 counts.held[label] += 1
             else:
                 largest = counts.held.max()
@@ -129,17 +178,22 @@ class Balanced:
                     giving = label
                 else:
                     continue
-                slot = self._find(giving, counts, written, rng)
+                if counts.gone[giving] and rng.random() * counts.held[giving] < counts.gone[giving]:
+                    slot = filled
+                    counts.gone[giving] -= 1
+                else:
+                    slot = self._find(giving, counts, written, filled, rng)
                 counts.held[giving] -= 1
                 counts.held[label] += 1
+            filled = max(filled, slot + 1)
             written[slot] = label
             slots[example] = slot
         return slots
 
-    def _find(self, label: int, counts: _Counts, written: dict[int, int], rng: np.random.Generator) -> int:
+    def _find(self, label: int, counts: _Counts, written: dict[int, int], filled: int, rng: np.random.Generator) -> int:
         """A random slot that holds ``label``, by drawing: full classes are large, so few draws are needed."""
         while True:
-            drawn = rng.integers(0, self.capacity, 4 * -(-self.capacity // int(counts.held[label])))
+            drawn = rng.integers(0, filled, 4 * -(-filled // int(counts.held[label] - counts.gone[label])))
             labels = self.index.labels.read_integers(drawn).tolist()
             for slot, stored in zip(drawn.tolist(), labels, strict=True):
                 if written.get(slot, stored) == label:
@@ -147,7 +201,30 @@ class Balanced:
 
     def commit(self) -> None:
         """Take over the counts."""
-        self.state = self._next
+        self.counts = self._next
+
+    def forget(self, ranks: Integers) -> None:
+        """The last items move to the slots that are free now."""
+        labels, each = np.unique(self.index.labels.read_integers(ranks), return_counts=True)
+        left = close_gaps(self.index, self.held, ranks)
+        self.counts.gone[labels] += each
+        if left == 0:
+            self.counts = _Counts(*(np.zeros_like(values) for values in vars(self.counts).values()))
+
+    def state(self) -> Plain:
+        """The counts of each class."""
+        return {name: values.tolist() for name, values in vars(self.counts).items()}
+
+    def restore(self, state: Plain) -> None:
+        """Take over what `state` gave."""
+        counts = _Counts(**{name: np.array(state[name], values.dtype) for name, values in vars(self.counts).items()})
+        ordered = (counts.gone >= 0) & (counts.gone <= counts.held) & (counts.held <= counts.seen)
+        if counts.held.shape != self.counts.held.shape or not ordered.all() or counts.held.sum() > self.capacity:
+            raise ValueError(f"counts of {len(counts.held)} classes that cannot be those of {self.capacity} items")
+        self.counts = counts
+        labels = self.index.labels.read_integers(np.arange(self.held))
+        if not np.array_equal(np.bincount(labels, minlength=len(counts.held)), counts.held - counts.gone):
+            raise ValueError("counts of classes that are not those of the labels")
 
     def slots(self, ranks: Integers) -> Slots:
         """Slots are filled from the first."""
@@ -160,12 +237,13 @@ class Balanced:
 
 @dataclass
 class _Counts:
-    held: Integers
+    held: Integers  # with those that are gone
+    gone: Integers  # forgotten, until another takes their slot
     seen: Integers
     full: npt.NDArray[np.bool_]
 
     def copy(self) -> _Counts:
-        return _Counts(self.held.copy(), self.seen.copy(), self.full.copy())
+        return _Counts(*(values.copy() for values in vars(self).values()))
 
 
 class Ring:
@@ -224,6 +302,32 @@ class Ring:
                 self.index.move(newest, new.start + np.arange(len(newest)))
         self.rings = self._next
 
+    def forget(self, ranks: Integers) -> None:
+        """What a task has left moves to the start of its run, oldest first."""
+        gone = set(self.slots(ranks).tolist())
+        for task, run in self.rings.items():
+            slots = run.newest(run.held)
+            left = np.array([slot for slot in slots.tolist() if slot not in gone], np.int64)
+            if len(left) < run.held:
+                self.index.move(left, run.start + np.arange(len(left)))
+                self.index.clear(run.start + np.arange(len(left), run.held))
+                self.rings[task] = _Run(run.start, run.share, len(left), len(left))
+
+    def state(self) -> Plain:
+        """The runs in order: task, start, share, held, after."""
+        return {"rings": [[task, run.start, run.share, run.held, run.after] for task, run in self.rings.items()]}
+
+    def restore(self, state: Plain) -> None:
+        """Take over what `state` gave."""
+        self.rings = {task: _Run(*numbers) for task, *numbers in state["rings"]}
+        end = 0
+        for run in self.rings.values():
+            if not (run.start >= end and 0 <= run.held <= run.share and 0 <= run.after < run.share):
+                raise ValueError(f"{run}: accepted are runs one behind the other, no fuller than their share")
+            end = run.start + run.share
+        if end > self.capacity:
+            raise ValueError(f"runs up to slot {end} in a memory of {self.capacity}")
+
     def slots(self, ranks: Integers) -> Slots:
         """Run after run."""
         held = np.array([run.held for run in self.rings.values()], np.int64)
@@ -250,3 +354,13 @@ class _Run:
         """The slots of the newest ``count`` items, oldest of them first."""
         count = min(count, self.held)
         return self.start + (self.after - count + np.arange(count)) % self.share
+
+
+def close_gaps(index: PackedIndex, held: int, gone: Integers) -> int:
+    """Drop items of a memory that is filled from its first slot: the last ones move up. Returns how many are left."""
+    left = held - len(gone)
+    stay = np.ones(held, np.bool_)
+    stay[gone] = False
+    index.move(left + np.flatnonzero(stay[left:]), np.flatnonzero(~stay[:left]))
+    index.clear(np.arange(left, held))
+    return left

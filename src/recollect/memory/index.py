@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
+from recollect.memory.segments import segment_slots
 from recollect.packing import blocks
+
+if TYPE_CHECKING:
+    from recollect.checks import Integers
 
 Slots = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.uint8]
@@ -97,25 +103,70 @@ def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:
 
 
 class PackedIndex:
-    """The index buffer: for each slot a packed code, a label, a task and an id, each kind in a `BitArray`."""
+    """The index buffer: for each slot a packed code, a label, a task and an id, each kind in a `BitArray`.
+
+    Slots are grouped in segments of a few thousand bytes, and the index knows which of them were ``changed``: that is
+    all a file has to write.
+    """
 
     def __init__(self, length: int, *, code_bits: int, label_bits: int, task_bits: int, id_bits: int = 64) -> None:
+        self.length = length
         self.codes = BitArray(length, code_bits)
         self.labels = BitArray(length, label_bits)
         self.tasks = BitArray(length, task_bits)
         self.ids = BitArray(length, id_bits)
+        self.segment_slots = segment_slots(code_bits + label_bits + task_bits + id_bits)
+        self.changed = np.ones(-(-length // self.segment_slots), np.bool_)
 
     @property
     def arrays(self) -> dict[str, BitArray]:
         """The four arrays by kind."""
         return {"codes": self.codes, "labels": self.labels, "tasks": self.tasks, "ids": self.ids}
 
+    @staticmethod
+    def bytes_of(length: int, widths: dict[str, int]) -> int:
+        """Bytes that an index takes, each kind in whole bytes."""
+        return sum(-(-length * width // 8) for width in widths.values())
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(array.nbytes for array in self.arrays.values())
 
+    def write(self, slots: Slots, codes: Rows, labels: Integers, tasks: Integers, ids: Integers) -> None:
+        """Put whole records at ``slots``."""
+        self.changed[slots // self.segment_slots] = True
+        self.codes.write(slots, codes)
+        self.labels.write_integers(slots, labels)
+        self.tasks.write_integers(slots, tasks)
+        self.ids.write_integers(slots, ids)
+
     def move(self, sources: Slots, targets: Slots) -> None:
         """Copy whole records from slots to other slots; all are read before one is written."""
+        self.changed[targets // self.segment_slots] = True
         for array in self.arrays.values():
             array.write(targets, array.read(sources))
+
+    def clear(self, slots: Slots) -> None:
+        """Write zeros over whole records."""
+        self.changed[slots // self.segment_slots] = True
+        for array in self.arrays.values():
+            array.write(slots, np.zeros((len(slots), array.row_bytes), np.uint8))
+
+    def segment(self, number: int) -> bytes:
+        """The bytes of a segment, kind after kind."""
+        return b"".join(part.tobytes() for part in self._parts(number))
+
+    def restore(self, number: int, data: bytes) -> None:
+        """Put back what `segment` gave."""
+        place = 0
+        for part in self._parts(number):
+            part[:] = np.frombuffer(data, np.uint8, len(part), place)
+            place += len(part)
+
+    def _parts(self, number: int) -> list[Rows]:
+        """Where a segment lies in each array. Eight fields of any width are whole bytes, so that it starts with one."""
+        start = number * self.segment_slots
+        stop = min(start + self.segment_slots, self.length)
+        arrays = self.arrays.values()
+        return [array.buffer[start * array.width // 8 : -(-stop * array.width // 8)] for array in arrays]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -13,13 +14,18 @@ from recollect.budget import Bill, BudgetError, raw_bits
 from recollect.checks import IntegerLike, Integers, check_at_least, check_codes, check_images, check_integers
 from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.erasure import Erasure, matching
+from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
+from recollect.memory.saved import commit, restored
 from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from os import PathLike
 
+    from recollect.memory.file import Home
     from recollect.memory.index import Rows, Slots
 
 Rule = Literal["reservoir", "ring", "balanced"]
@@ -100,12 +106,8 @@ class Memory:
         if max(self.classes, self.tasks) > MOST_LABELS:
             raise ValueError(f"classes={classes}, tasks={tasks}: accepted are 1 to {MOST_LABELS} of each")
         self.scheme: Scheme = scheme
-        widths = {
-            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
-            "label_bits": bits_for(self.classes),
-            "task_bits": bits_for(self.tasks),
-            "id_bits": ID_BITS,
-        }
+        self.admission: Rule = admission
+        widths = self.widths(codec, self.classes, self.tasks, scheme)
         self.capacity = _items(capacity, capacity_bits, widths)
         self._index = PackedIndex(self.capacity, **widths)
         self._admission = self._rule(admission)
@@ -113,11 +115,23 @@ class Memory:
         seeds = np.random.SeedSequence(check_at_least("seed", seed, 0)).spawn(2)
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
         self.seen = 0
+        self.audit: list[Erasure] = []
+        self._home: Home | None = None
+
+    @staticmethod
+    def widths(codec: Codec, classes: int, tasks: int, scheme: Scheme) -> dict[str, int]:
+        """Bits of a record, by kind."""
+        return {
+            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
+            "label_bits": bits_for(classes),
+            "task_bits": bits_for(tasks),
+            "id_bits": ID_BITS,
+        }
 
     def _rule(self, name: str) -> Admission:
         match name:
             case "reservoir":
-                return Reservoir(self.capacity)
+                return Reservoir(self.capacity, self._index)
             case "ring":
                 return Ring(self.capacity, self._index)
             case "balanced":
@@ -160,10 +174,7 @@ class Memory:
         self.seen += len(x)
         if packed is not None:
             slots = slots[rows]
-            self._index.codes.write(slots, packed)
-            self._index.labels.write_integers(slots, labels[rows])
-            self._index.tasks.write_integers(slots, tasks[rows])
-            self._index.ids.write_integers(slots, ids[rows])
+            self._index.write(slots, packed, labels[rows], tasks[rows], ids[rows])
         return torch.from_numpy(ids)
 
     def _packed(self, x: torch.Tensor) -> Rows:
@@ -215,6 +226,55 @@ class Memory:
             self._sample_rng.bit_generator.state = state
             raise
 
+    def forget(self, *, ids: IntegerLike | None = None, task: int | None = None, label: int | None = None) -> int:
+        """Erase the items for which all that is given holds, and say how many they were.
+
+        They are gone from this memory at once, and from its file with the next `commit`. Examples that are not held are
+        no error. What the admission rule promises holds for all other examples as before. A line in ``audit`` says
+        when, how many and by which rule.
+
+        >>> from recollect.codecs.pixels import RawPixels
+        >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50)
+        >>> ids = memory.write(torch.rand(50, 1, 8, 8), y=torch.arange(50) % 10)
+        >>> memory.forget(ids=[3, 4]), memory.forget(label=7), len(memory)
+        (2, 5, 43)
+        """
+        rules = {"ids": ids, "task": task, "label": label}
+        slots = self._admission.slots(np.arange(len(self)))
+        gone = matching(self._index, slots, rules, {"ids": self.seen, "task": self.tasks, "label": self.classes})
+        if len(gone):
+            self._admission.forget(gone)
+        self.audit.append(Erasure.now(len(gone), rules))
+        return len(gone)
+
+    def commit(self, path: str | PathLike[str]) -> None:
+        """Make the memory durable: its records, counters, random state and codec, in one transaction.
+
+        A new file takes all of it; in the file that it was last committed to, or opened from, only what changed is
+        written. A file has one writer: if another changed it in between, that is an error and nothing is written.
+        """
+        commit(self, Path(path), {})
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, codec: Codec | None = None) -> Self:
+        """The memory as it was last committed to a file.
+
+        Args:
+            path: the file.
+            codec: for a memory with a codec of your own, one made as it was; weights are taken from the file.
+
+        >>> import tempfile
+        >>> from recollect.codecs.pixels import RawPixels
+        >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50)
+        >>> ids = memory.write(torch.rand(20, 1, 8, 8), y=torch.arange(20))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     memory.commit(f"{folder}/memory.rec")
+        ...     len(Memory.open(f"{folder}/memory.rec"))
+        20
+        """
+        with reading(Path(path)) as reader:
+            return restored(cls, reader, codec)
+
     def footprint(self) -> Bill:
         """Every bit that is held, by kind. All kinds but the codec's add up to the bytes of the packed arrays."""
         bits = {kind: len(self) * array.width for kind, array in self._index.arrays.items()}
@@ -243,7 +303,7 @@ def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, in
         return check_at_least("capacity", capacity, 1)
     budget = check_at_least("capacity_bits", capacity_bits or 0, 1)
     items = budget // sum(widths.values())
-    while items and 8 * sum(-(-items * width // 8) for width in widths.values()) > budget:
+    while items and 8 * PackedIndex.bytes_of(items, widths) > budget:
         items -= 1
     if items == 0:
         parts = ", ".join(f"{width} {name.replace('_', ' ')}" for name, width in widths.items())

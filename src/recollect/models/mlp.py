@@ -6,9 +6,11 @@ import itertools
 
 from torch import nn
 
+from recollect.rebuild import rebuildable
 from recollect.seeding import initial_weights
 
 
+@rebuildable
 class MLP(nn.Sequential):
     """784-100-100-10 by default, 89,610 parameters: the paper's "two layer MLP with 200 hidden units".
 

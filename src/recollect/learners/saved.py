@@ -1,0 +1,90 @@
+"""A learner as parts of a file, beside those of its memory, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from recollect.memory import file
+from recollect.memory.memory import Memory
+from recollect.memory.saved import (
+    BROKEN,
+    bytes_to_tensors,
+    commit,
+    module_described,
+    module_rebuilt,
+    restored,
+    tensors_to_bytes,
+)
+from recollect.rebuild import Plain, described, rebuilt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import nn
+
+    from recollect.codecs.interface import Codec
+    from recollect.learners.learner import Learner
+    from recollect.module import RecollectionModule
+
+
+def save(learner: Learner, path: Path, progress: Plain | None) -> None:
+    """Commit a learner and its memory to a file."""
+    module: RecollectionModule | None = getattr(learner, "module", None)
+    values, tensors = learner._state()
+    description = {
+        "learner": described(learner),
+        "learning_rate": learner.learning_rate,
+        "model": module_described(learner.model),
+        "module": described(module) if module is not None else None,
+        "values": values,
+        "progress": progress or {},
+    }
+    parts = {
+        "learner": json.dumps(description).encode(),
+        "model": tensors_to_bytes(learner.model.state_dict()),
+        "state": tensors_to_bytes({**tensors, "random": torch.get_rng_state()}),
+        "optimiser": tensors_to_bytes(module.optimiser_state() if module is not None else {}),
+    }
+    if learner.memory is not None:
+        commit(learner.memory, path, parts)
+    else:
+        learner._home = file.commit(path, learner._home, parts, {}, ())
+    learner.progress = description["progress"]
+
+
+def load(path: Path, model: nn.Module | None, codec: Codec | None) -> Learner:
+    """The learner that a file holds."""
+    with file.reading(path) as reader:
+        if "learner" not in reader.parts:
+            raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
+        memory = restored(Memory, reader, codec) if "memory" in reader.parts else None
+        if memory is None:
+            for _ in reader.segments():
+                reader.damaged("it holds records without a memory")
+        try:
+            learner = _built(reader.parts, model, memory)
+        except BROKEN as error:
+            reader.damaged(f"its learner cannot be read ({error})")
+        if memory is None:
+            learner._home = reader.home
+    return learner
+
+
+def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | None) -> Learner:
+    description: Plain = json.loads(parts["learner"])
+    objects: dict[str, Any] = {"model": module_rebuilt(description["model"], parts["model"], model)}
+    if description["module"] is not None:
+        objects["module"] = rebuilt(description["module"], memory=memory)
+        objects["module"].restore_optimiser(bytes_to_tensors(parts["optimiser"]))
+    elif memory is not None:
+        objects["memory"] = memory
+    learner: Learner = rebuilt(description["learner"], **objects)
+    learner.learning_rate = description["learning_rate"]
+    tensors = bytes_to_tensors(parts["state"])
+    torch.set_rng_state(tensors.pop("random"))
+    learner._restore(description["values"], tensors)
+    learner.progress = description["progress"]
+    return learner

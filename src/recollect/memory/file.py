@@ -1,0 +1,280 @@
+"""The durable file: parts and segments with checksums in one SQLite database, changed in one transaction or not at all.
+
+docs/format.md describes it. What is in the file is not trusted: nothing in it is run, every byte that is used has a
+checksum, and no more is read than the file is long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from recollect.memory.erasure import Erasure
+from recollect.memory.segments import PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FORMAT = 1
+APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
+WAIT = 10.0  # seconds for another process to end its transaction
+SCHEMA = (
+    "CREATE TABLE part (name TEXT NOT NULL, checksum BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE segment (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE audit (time TEXT NOT NULL, items INTEGER NOT NULL, rule TEXT NOT NULL)",
+)
+HEAD = "head"  # the part whose checksum is that of the whole file
+
+
+class MemoryFileError(Exception):
+    """A file cannot be read or written; the message says why."""
+
+
+class DamagedFileError(MemoryFileError):
+    """What a file holds is not what was committed to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A file as its writer knows it: the state it committed, by checksums."""
+
+    path: Path
+    identity: str
+    commits: int = 0
+    parts: Mapping[str, bytes] = field(default_factory=dict)
+    segments: Sequence[bytes] = ()
+    audit: Sequence[Erasure] = ()
+
+    @property
+    def head(self) -> bytes:
+        """What is kept of the state as a whole."""
+        return json.dumps({"identity": self.identity, "commits": self.commits}).encode()
+
+    @property
+    def checksum(self) -> bytes:
+        """Of all checksums together, so that no part or segment can be that of another commit."""
+        named = (name.encode() + checksum for name, checksum in sorted(self.parts.items()))
+        lines = (json.dumps(vars(line)).encode() for line in self.audit)
+        return _checksum(HEAD, b"\n".join([self.head, *named, *self.segments, *lines]))
+
+
+def commit(
+    path: Path,
+    home: Home | None,
+    parts: Mapping[str, bytes],
+    segments: Mapping[int, bytes],
+    audit: Sequence[Erasure],
+) -> Home:
+    """Make a state durable, and return what is to be given as ``home`` when the next one is committed.
+
+    Without a home, or with one at another path, all of the state is given, and the file must be new. Otherwise
+    segments that did not change are left out, and parts that did not change are not written again.
+    """
+    path = path.resolve()
+    fresh = home is None or home.path != path
+    before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
+    sums = dict(enumerate(before.segments)) | {n: _checksum(f"segment {n}", data) for n, data in segments.items()}
+    after = replace(
+        before,
+        commits=before.commits + 1,
+        parts={name: _checksum(name, data) for name, data in parts.items()},
+        segments=[sums[number] for number in range(len(sums))],
+        audit=[*audit],
+    )
+    existed = path.exists()
+    try:
+        with closing(_connect(path, "rwc")) as connection:
+            _write(connection, before, after, parts, segments, fresh=fresh)
+    except sqlite3.Error as error:
+        if not existed and path.exists() and path.stat().st_size == 0:
+            path.unlink()
+        _explain(error, path)
+    return after
+
+
+def _write(
+    connection: sqlite3.Connection,
+    before: Home,
+    after: Home,
+    parts: Mapping[str, bytes],
+    segments: Mapping[int, bytes],
+    *,
+    fresh: bool,
+) -> None:
+    connection.execute(f"PRAGMA page_size = {PAGE}")
+    connection.execute("PRAGMA journal_mode = DELETE")
+    # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA secure_delete = ON")  # zeros over all that is replaced, so that nothing lingers
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not fresh or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            _check_unchanged(connection, before, fresh=fresh)
+        else:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
+        gone = [(name,) for name in {*before.parts, HEAD} if name in changed or name not in after.parts]
+        connection.executemany("DELETE FROM part WHERE name = ?", gone)
+        rows = [(name, after.parts[name], parts[name]) for name in changed]
+        connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
+        connection.executemany(
+            "REPLACE INTO segment VALUES (?, ?, ?)",
+            ((number, after.segments[number], data) for number, data in segments.items()),
+        )
+        lines = after.audit[len(before.audit) :]
+        connection.executemany("INSERT INTO audit VALUES (?, ?, ?)", [(a.time, a.items, a.rule) for a in lines])
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: bool) -> None:
+    """Make sure that the file is as this writer left it: another writer's work must not be lost."""
+    if fresh:
+        raise MemoryFileError(f"{before.path} exists: accepted is a new file, or the one this memory was opened from")
+    row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
+    if row is None or row[0] != before.checksum:
+        raise MemoryFileError(
+            f"{before.path} was changed by another writer after commit {before.commits}: a file has one writer; open "
+            f"it again to go on from its state, or commit to another file"
+        )
+
+
+class Reader:
+    """A file that is open for reading, in the state of one commit."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path, self._connection = path, connection
+        self._left = path.stat().st_size  # bytes that may still be read
+        self._check_schema()
+        self.parts: dict[str, bytes] = {}
+        self._sums: dict[str, bytes] = {}
+        for name, checksum, data in self._rows("SELECT name, checksum, data FROM part", str, bytes, bytes):
+            if name in self._sums:
+                self.damaged(f"there are two parts {name!r}")
+            self.parts[name], self._sums[name] = data, checksum
+            if name != HEAD and checksum != _checksum(name, data):
+                self.damaged(f"the checksum of part {name!r} is wrong")
+        audit = self._rows("SELECT time, items, rule FROM audit ORDER BY rowid", str, int, str)
+        self.audit = [Erasure(*line) for line in audit]
+        self.segment_bytes = self._number("SELECT coalesce(sum(length(data)), 0) FROM segment")
+
+    def segments(self) -> Iterator[tuple[int, bytes]]:
+        """The segments in order. Only when the last was given is it sure that the state is whole."""
+        sums = []
+        columns = "SELECT number, checksum, data FROM segment ORDER BY number"
+        for expected, (number, checksum, data) in enumerate(self._rows(columns, int, bytes, bytes)):
+            if number != expected:
+                self.damaged(f"there is no segment {expected}")
+            if checksum != _checksum(f"segment {number}", data):
+                self.damaged(f"the checksum of segment {number} is wrong")
+            sums.append(checksum)
+            yield number, data
+        self.home = self._home(sums)
+
+    def _home(self, segments: list[bytes]) -> Home:
+        try:
+            head = json.loads(self.parts.pop(HEAD))
+            home = Home(
+                path=self._path,
+                identity=head["identity"],
+                commits=head["commits"],
+                parts={name: checksum for name, checksum in self._sums.items() if name != HEAD},
+                segments=segments,
+                audit=self.audit,
+            )
+        except (KeyError, TypeError, ValueError):
+            self.damaged("its head cannot be read")
+        if home.checksum != self._sums[HEAD]:
+            self.damaged("its parts are not those of one commit")
+        return home
+
+    def _check_schema(self) -> None:
+        if self._number("PRAGMA application_id") != APPLICATION:
+            raise MemoryFileError(f"{self._path} is a database of another kind: accepted is a file of a memory")
+        if (version := self._number("PRAGMA user_version")) != FORMAT:
+            raise MemoryFileError(f"{self._path} has format {version}: accepted is {FORMAT}")
+        found = [statement for (statement,) in self._rows("SELECT sql FROM sqlite_schema ORDER BY rowid", str)]
+        if found != [*SCHEMA]:
+            self.damaged("its tables are not those of a memory")
+
+    def _number(self, query: str) -> int:
+        return next(self._rows(query, int))[0]
+
+    def _rows(self, query: str, *kinds: type) -> Iterator[tuple[Any, ...]]:
+        """Rows of values of these kinds, as long as there are no more of them than the file has bytes."""
+        for row in self._connection.execute(query):
+            if [*map(type, row)] != [*kinds]:
+                self.damaged(f"a row has values of the types {[kind.__name__ for kind in map(type, row)]}")
+            self._left -= sum(8 if isinstance(value, int) else len(value) for value in row)
+            if self._left < 0:
+                self.damaged("it holds more than it is long")
+            yield row
+
+    def damaged(self, what: str) -> NoReturn:
+        """Report what is wrong with the file."""
+        raise DamagedFileError(f"{self._path} is damaged: {what}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Reader]:
+    """Read the last state that was committed to a file, while others may read it too."""
+    path = path.resolve()
+    with path.open("rb") as file:
+        if not file.read(16):
+            raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+    try:
+        with closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
+            # A length that damage made up must not be allocated.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, PAGE))
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.execute("BEGIN")
+            yield Reader(path, connection)
+    except sqlite3.Error as error:
+        _explain(error, path)
+
+
+def integrity(path: Path) -> list[str]:
+    """What SQLite's own check finds wrong in the structure of a file."""
+    with reading(path) as reader:
+        found = [line for (line,) in reader._rows("PRAGMA integrity_check", str)]
+    return [] if found == ["ok"] else found
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")  # a schema from elsewhere may not call functions
+    return connection
+
+
+def _checksum(name: str, data: bytes) -> bytes:
+    """Of the name too, so that two parts cannot change places."""
+    digest = hashlib.blake2b(name.encode() + b"\0", digest_size=16)
+    digest.update(data)
+    return digest.digest()
+
+
+def _explain(error: sqlite3.Error, path: Path) -> NoReturn:
+    """Say what SQLite's error means for a file."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    match code:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            raise MemoryFileError(f"{path} is being written by another process: a file has one writer") from error
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            raise MemoryFileError(f"{path} cannot be opened or written ({error})") from error
+        case _:
+            raise DamagedFileError(f"{path} is damaged: {error}") from error

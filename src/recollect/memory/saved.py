@@ -1,0 +1,153 @@
+"""A memory as parts and segments of a file, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from torch import nn
+
+from recollect.memory import file
+from recollect.memory.index import PackedIndex
+from recollect.rebuild import Plain, described, rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from recollect.codecs.interface import Codec
+    from recollect.memory.file import Reader
+    from recollect.memory.memory import Memory
+
+M = TypeVar("M", bound="Memory")
+
+# What a broken description raises when something is built from it.
+BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    safetensors.SafetensorError,
+)
+SETTINGS = ("capacity", "admission", "classes", "tasks", "scheme")
+
+
+def parts_of(memory: Memory) -> dict[str, bytes]:
+    """All that a memory is but its records."""
+    codec = memory.codec
+    state = {
+        **{name: getattr(memory, name) for name in SETTINGS},
+        "seen": memory.seen,
+        "counts": memory._admission.state(),
+        "random": {name: generator.bit_generator.state for name, generator in _generators(memory).items()},
+        "codec": module_described(codec),
+        "code": [*codec.shape, codec.variables, codec.categories],
+    }
+    parts = {"memory": json.dumps(state).encode()}
+    if isinstance(codec, nn.Module):
+        parts["codec"] = tensors_to_bytes(codec.state_dict())
+    return parts
+
+
+def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
+    """Write what changed since the last commit, with ``more`` parts beside those of the memory."""
+    index, home = memory._index, memory._home
+    fresh = home is None or home.path != path.resolve()
+    numbers = range(len(index.changed)) if fresh else np.flatnonzero(index.changed).tolist()
+    segments = {number: index.segment(number) for number in numbers}
+    memory._home = file.commit(path, home, {**parts_of(memory), **more}, segments, memory.audit)
+    index.changed[:] = False
+
+
+def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
+    """The memory that a file holds."""
+    try:
+        state: Plain = json.loads(reader.parts["memory"])
+        codec = _codec(state, reader.parts.get("codec"), codec)
+        settings = {name: state[name] for name in SETTINGS}
+        widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
+        if PackedIndex.bytes_of(settings["capacity"], widths) != reader.segment_bytes:
+            reader.damaged(f"{reader.segment_bytes} bytes of records, and not {settings['capacity']} as they should be")
+        memory = kind(codec, **settings)
+        for number, data in reader.segments():
+            memory._index.restore(number, data)
+        memory.seen = int(state["seen"])
+        memory._admission.restore(state["counts"])
+        for name, generator in _generators(memory).items():
+            generator.bit_generator.state = state["random"][name]
+        _check_records(memory)
+    except BROKEN as error:
+        reader.damaged(f"its state cannot be read ({error})")
+    memory.audit = [*reader.audit]
+    memory._index.changed[:] = False
+    memory._home = reader.home
+    return memory
+
+
+def _generators(memory: Memory) -> dict[str, np.random.Generator]:
+    return {"admission": memory._admission_rng, "sampling": memory._sample_rng}
+
+
+def _codec(state: Plain, weights: bytes | None, given: Codec | None) -> Codec:
+    """The codec of a file, or the one given with what the file has for it."""
+    codec = module_rebuilt(state["codec"], weights, given)
+    if [*codec.shape, codec.variables, codec.categories] != state["code"]:
+        raise ValueError(f"channels, height, width, variables and categories of the codec are not {state['code']}")
+    return codec
+
+
+def module_described(module: object) -> Plain:
+    """A codec or a model in plain values; its weights are kept apart."""
+    if not isinstance(module, nn.Module):
+        return described(module)
+    frozen = [name for name, parameter in module.named_parameters() if not parameter.requires_grad]
+    return {**described(module), "training": module.training, "frozen": frozen}
+
+
+def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None) -> Any:
+    """What a file describes, with its weights if it has any; they may be put into a module that is given."""
+    module = _empty(description, weights) if given is None else given
+    if weights is not None and isinstance(module, nn.Module):
+        module.load_state_dict(bytes_to_tensors(weights))
+        module.train(description["training"])
+        for name, parameter in module.named_parameters():
+            parameter.requires_grad_(name not in description["frozen"])
+    return module
+
+
+def _empty(description: Plain, weights: bytes | None) -> Any:
+    if weights is None:
+        return rebuilt(description)
+    # Built without memory first: a description may ask for more of it than the weights take.
+    with torch.device("meta"):
+        shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in rebuilt(description).state_dict().items()}
+    if shapes != {name: (tensor.shape, tensor.dtype) for name, tensor in bytes_to_tensors(weights).items()}:
+        raise ValueError(f"weights that are not those of a {description['class']}")
+    return rebuilt(description)
+
+
+def tensors_to_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    """In the format of safetensors, which holds nothing that could be run."""
+    return safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+
+
+def bytes_to_tensors(data: bytes) -> dict[str, torch.Tensor]:
+    """Back."""
+    return safetensors.torch.load(data)
+
+
+def _check_records(memory: Memory) -> None:
+    """Make sure that the records can be what a memory wrote, as its counts say."""
+    index, slots = memory._index, memory._admission.slots(np.arange(len(memory)))
+    limits = {"labels": memory.classes, "tasks": memory.tasks, "ids": memory.seen}
+    for name, limit in limits.items():
+        if int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) >= max(limit, 1):
+            raise ValueError(f"{name} of {limit} and above")
+    if len(np.unique(index.ids.read_integers(slots))) != len(slots):
+        raise ValueError("an id twice")

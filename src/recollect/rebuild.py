@@ -1,0 +1,63 @@
+"""Objects that a file can name and describe by plain values, so that opening it builds them again and runs no code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, TypeVar
+
+import numpy as np
+
+Plain = dict[str, Any]
+T = TypeVar("T", bound=type)
+
+PARTS = {"self", "model", "module", "memory"}  # arguments that are objects themselves, and are kept in their own way
+_KNOWN: dict[str, type] = {}
+
+
+def rebuildable(cls: T) -> T:
+    """Have instances of a class remember the arguments that they were made with; subclasses do not.
+
+    >>> @rebuildable
+    ... class Box:
+    ...     def __init__(self, size=(2, 3), *, name="box"): ...
+    >>> described(Box((4, 5)))
+    {'class': 'Box', 'arguments': {'size': [4, 5], 'name': 'box'}}
+    """
+    make, signature = cls.__init__, inspect.signature(cls.__init__)
+
+    @functools.wraps(make)
+    def remembering(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        if type(self) is cls:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            self._arguments = {name: _plain(value) for name, value in bound.arguments.items() if name not in PARTS}
+
+    cls.__init__ = remembering
+    _KNOWN[cls.__name__] = cls
+    return cls
+
+
+def described(thing: object) -> Plain:
+    """The name of a class and the arguments; without arguments for a class that is not `rebuildable`."""
+    return {"class": type(thing).__name__, "arguments": getattr(thing, "_arguments", None)}
+
+
+def rebuilt(description: Plain, **parts: object) -> Any:
+    """An object as it was described, of one of the classes that were marked `rebuildable` and no other.
+
+    >>> rebuilt({"class": "Popen", "arguments": {"args": "ls"}})
+    Traceback (most recent call last):
+    ValueError: Popen cannot be built from a file
+    """
+    cls, arguments = _KNOWN.get(description["class"]), description["arguments"]
+    if cls is None or arguments is None or not PARTS.isdisjoint(arguments):
+        raise ValueError(f"{description['class']} cannot be built from a file")
+    return cls(**parts, **arguments)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value

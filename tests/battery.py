@@ -1,0 +1,61 @@
+"""Every learner with every codec and memory, small, for the checks that all of them must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+import recollect as rc
+from recollect.memory.memory import Rule
+
+SHAPE = (1, 12, 12)
+CODECS: dict[str, Callable[[], rc.Codec]] = {
+    "raw": lambda: rc.RawPixels(SHAPE),
+    "resized": lambda: rc.ResizedPixels(SHAPE, size=(4, 4), bits=2),
+    "jpeg": lambda: rc.JPEG(SHAPE, bits=400),
+    "autoencoder": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3),
+}
+RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
+
+
+def mlp() -> nn.Module:
+    return rc.models.MLP(inputs=144, hidden=(16,), classes=10)
+
+
+def replay(codec: rc.Codec, rule: Rule, model: nn.Module | None = None) -> rc.Replay:
+    memory = rc.Memory(codec, capacity=12, admission=rule, classes=10, tasks=4)
+    module = rc.RecollectionModule(memory, steps=2)
+    return rc.Replay(model or mlp(), module, learning_rate=0.1, batch_size=5)
+
+
+def gem(codec: rc.Codec, rule: Rule) -> rc.GEM:
+    memory = rc.Memory(codec, capacity=12, admission=rule, classes=10, tasks=4)
+    return rc.GEM(mlp(), rc.RecollectionModule(memory, steps=2), memory_batch=2, batch_size=5)
+
+
+LEARNERS: dict[str, Callable[[], rc.Learner]] = {
+    "online": lambda: rc.Online(mlp(), learning_rate=0.1),
+    "ewc": lambda: rc.EWC(mlp(), learning_rate=0.1, items=4),
+    "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
+}
+for codec_name, make_codec in CODECS.items():
+    for rule_name in RULES:
+        LEARNERS[f"replay-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: replay(c(), r)
+        LEARNERS[f"gem-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: gem(c(), r)
+WITH_MEMORY = [name for name in LEARNERS if name not in {"online", "ewc"}]
+
+
+def batches(count: int = 8) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (torch.rand(3, *SHAPE, generator=generator), torch.randint(0, 10, (3,), generator=generator), number // 2)
+        for number in range(count)
+    ]
+
+
+def parameters(learner: rc.Learner) -> torch.Tensor:
+    codec = learner.memory.codec if learner.memory is not None else None
+    trained = [*learner.model.parameters(), *(codec.parameters() if isinstance(codec, nn.Module) else [])]
+    return torch.cat([parameter.detach().flatten() for parameter in trained])
