@@ -20,6 +20,7 @@ from recollect.learners.learner import Learner as Learner
 from recollect.learners.offline import Offline as Offline
 from recollect.learners.online import Online as Online
 from recollect.learners.replay import Replay as Replay
+from recollect.memory.file import MemoryFileError as MemoryFileError
 from recollect.memory.memory import Batch as Batch
 from recollect.memory.memory import Memory as Memory
 from recollect.module import RecollectionModule as RecollectionModule

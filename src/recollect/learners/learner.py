@@ -73,7 +73,14 @@ class Learner(ABC):
         save(self, Path(path), progress)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, model: nn.Module | None = None, codec: Codec | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        model: nn.Module | None = None,
+        codec: Codec | None = None,
+        device: torch.device | str = "cpu",
+    ) -> Self:
         """The learner as it was last saved, which goes on bit for bit as the one that was saved would have.
 
         What was given as ``progress`` is its attribute of this name. Random numbers that PyTorch draws without a
@@ -83,8 +90,9 @@ class Learner(ABC):
             path: the file.
             model: for a model of your own, one made as it was; its weights are taken from the file.
             codec: the same for a codec of your own.
+            device: where the model and the codec are to be.
         """
-        learner = load(Path(path), model, codec)
+        learner = load(Path(path), model, codec, torch.device(device))
         if not isinstance(learner, cls):
             raise MemoryFileError(f"{path} holds a {type(learner).__name__}: accepted is a {cls.__name__}")
         return learner
