@@ -50,7 +50,7 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     if learner.memory is not None:
         commit(learner.memory, path, parts)
     else:
-        learner._home = file.commit(path, learner._home, parts, {}, ())
+        learner._home = file.commit(path, learner._home, file.Change(parts=parts))
     learner.progress = description["progress"]
 
 
@@ -60,9 +60,8 @@ def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch
         if "learner" not in reader.parts:
             raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
         memory = restored(Memory, reader, codec) if "memory" in reader.parts else None
-        if memory is None:
-            for _ in reader.segments():
-                reader.damaged("it holds records without a memory")
+        if memory is None and [*reader.segments(), *reader.patches()]:
+            reader.damaged("it holds records without a memory")
         try:
             learner = _built(reader.parts, model, memory, device)
         except BROKEN as error:

@@ -28,8 +28,10 @@ WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (
     "CREATE TABLE part (name TEXT NOT NULL, checksum BLOB NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE patch (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE audit (time TEXT NOT NULL, items INTEGER NOT NULL, rule TEXT NOT NULL)",
 )
+SUM = 16  # bytes of a checksum
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -49,7 +51,9 @@ class Home:
     identity: str
     commits: int = 0
     parts: Mapping[str, bytes] = field(default_factory=dict)
-    segments: Sequence[bytes] = ()
+    segments: bytes = b""  # their checksums, one behind the other
+    patches: bytes = b""
+    patch_bytes: int = 0
     audit: Sequence[Erasure] = ()
 
     @property
@@ -62,36 +66,52 @@ class Home:
         """Of all checksums together, so that no part or segment can be that of another commit."""
         named = (name.encode() + checksum for name, checksum in sorted(self.parts.items()))
         lines = (json.dumps(vars(line)).encode() for line in self.audit)
-        return _checksum(HEAD, b"\n".join([self.head, *named, *self.segments, *lines]))
+        return _checksum(HEAD, b"\n".join([self.head, *named, self.segments, self.patches, *lines]))
 
 
-def commit(
-    path: Path,
-    home: Home | None,
-    parts: Mapping[str, bytes],
-    segments: Mapping[int, bytes],
-    audit: Sequence[Erasure],
-) -> Home:
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is to be written: all parts, and of the records a patch, or all segments that changed since they were last
+    written, which then take the place of all patches.
+    """
+
+    parts: Mapping[str, bytes]
+    segments: Mapping[int, bytes] = field(default_factory=dict)
+    patch: bytes | None = None
+    audit: Sequence[Erasure] = ()
+
+    def after(self, before: Home) -> Home:
+        """The state that it leads to."""
+        segments, patches, patch_bytes = bytearray(before.segments), b"", 0
+        for number, data in sorted(self.segments.items()):
+            segments[SUM * number : SUM * (number + 1)] = _checksum(f"segment {number}", data)
+        if self.patch is not None:
+            checksum = _checksum(f"patch {len(before.patches) // SUM}", self.patch)
+            patches, patch_bytes = before.patches + checksum, before.patch_bytes + len(self.patch)
+        return replace(
+            before,
+            commits=before.commits + 1,
+            parts={name: _checksum(name, data) for name, data in self.parts.items()},
+            segments=bytes(segments),
+            patches=patches,
+            patch_bytes=patch_bytes,
+            audit=[*self.audit],
+        )
+
+
+def commit(path: Path, home: Home | None, change: Change) -> Home:
     """Make a state durable, and return what is to be given as ``home`` when the next one is committed.
 
-    Without a home, or with one at another path, all of the state is given, and the file must be new. Otherwise
-    segments that did not change are left out, and parts that did not change are not written again.
+    Without a home, or with one at another path, the change has all segments, and the file must be new.
     """
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    sums = dict(enumerate(before.segments)) | {n: _checksum(f"segment {n}", data) for n, data in segments.items()}
-    after = replace(
-        before,
-        commits=before.commits + 1,
-        parts={name: _checksum(name, data) for name, data in parts.items()},
-        segments=[sums[number] for number in range(len(sums))],
-        audit=[*audit],
-    )
+    after = change.after(before)
     existed = path.exists()
     try:
         with closing(_connect(path, "rwc")) as connection:
-            _write(connection, before, after, parts, segments, fresh=fresh)
+            _write(connection, before, after, change, fresh=fresh)
     except sqlite3.Error as error:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
@@ -99,15 +119,7 @@ def commit(
     return after
 
 
-def _write(
-    connection: sqlite3.Connection,
-    before: Home,
-    after: Home,
-    parts: Mapping[str, bytes],
-    segments: Mapping[int, bytes],
-    *,
-    fresh: bool,
-) -> None:
+def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Change, *, fresh: bool) -> None:
     connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA journal_mode = DELETE")
     # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
@@ -122,22 +134,29 @@ def _write(
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
-        changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
-        gone = [(name,) for name in {*before.parts, HEAD} if name in changed or name not in after.parts]
-        connection.executemany("DELETE FROM part WHERE name = ?", gone)
-        rows = [(name, after.parts[name], parts[name]) for name in changed]
-        connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
-        connection.executemany(
-            "REPLACE INTO segment VALUES (?, ?, ?)",
-            ((number, after.segments[number], data) for number, data in segments.items()),
-        )
-        lines = after.audit[len(before.audit) :]
-        connection.executemany("INSERT INTO audit VALUES (?, ?, ?)", [(a.time, a.items, a.rule) for a in lines])
+        _write_parts(connection, before, after, change)
+        segments = ((n, after.segments[SUM * n : SUM * (n + 1)], data) for n, data in change.segments.items())
+        connection.executemany("REPLACE INTO segment VALUES (?, ?, ?)", segments)
+        if change.patch is None:
+            connection.execute("DELETE FROM patch")
+        else:
+            row = (len(before.patches) // SUM, after.patches[-SUM:], change.patch)
+            connection.execute("INSERT INTO patch VALUES (?, ?, ?)", row)
+        lines = [(line.time, line.items, line.rule) for line in after.audit[len(before.audit) :]]
+        connection.executemany("INSERT INTO audit VALUES (?, ?, ?)", lines)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, change: Change) -> None:
+    changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
+    replaced = {HEAD, *changed} | (before.parts.keys() - after.parts.keys())
+    connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in replaced])
+    rows = [(name, after.parts[name], change.parts[name]) for name in changed]
+    connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
 
 
 def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: bool) -> None:
@@ -161,6 +180,7 @@ class Reader:
         self._check_schema()
         self.parts: dict[str, bytes] = {}
         self._sums: dict[str, bytes] = {}
+        self._segments = bytearray()
         for name, checksum, data in self._rows("SELECT name, checksum, data FROM part", str, bytes, bytes):
             if name in self._sums:
                 self.damaged(f"there are two parts {name!r}")
@@ -172,19 +192,30 @@ class Reader:
         self.segment_bytes = self._number("SELECT coalesce(sum(length(data)), 0) FROM segment")
 
     def segments(self) -> Iterator[tuple[int, bytes]]:
-        """The segments in order. Only when the last was given is it sure that the state is whole."""
-        sums = []
-        columns = "SELECT number, checksum, data FROM segment ORDER BY number"
-        for expected, (number, checksum, data) in enumerate(self._rows(columns, int, bytes, bytes)):
-            if number != expected:
-                self.damaged(f"there is no segment {expected}")
-            if checksum != _checksum(f"segment {number}", data):
-                self.damaged(f"the checksum of segment {number} is wrong")
-            sums.append(checksum)
+        """The segments in order."""
+        for number, data, checksum in self._numbered("segment"):
+            self._segments += checksum
             yield number, data
-        self.home = self._home(sums)
 
-    def _home(self, segments: list[bytes]) -> Home:
+    def patches(self) -> Iterator[bytes]:
+        """The patches in order, after the segments. Only when the last was given is it sure that the state is whole."""
+        checksums, size = bytearray(), 0
+        for _, data, checksum in self._numbered("patch"):
+            checksums += checksum
+            size += len(data)
+            yield data
+        self.home = self._home(bytes(checksums), size)
+
+    def _numbered(self, table: str) -> Iterator[tuple[int, bytes, bytes]]:
+        rows = self._rows(f"SELECT number, checksum, data FROM {table} ORDER BY number", int, bytes, bytes)
+        for expected, (number, checksum, data) in enumerate(rows):
+            if number != expected:
+                self.damaged(f"there is no {table} {expected}")
+            if checksum != _checksum(f"{table} {number}", data):
+                self.damaged(f"the checksum of {table} {number} is wrong")
+            yield number, data, checksum
+
+    def _home(self, patches: bytes, patch_bytes: int) -> Home:
         try:
             head = json.loads(self.parts.pop(HEAD))
             home = Home(
@@ -192,7 +223,9 @@ class Reader:
                 identity=head["identity"],
                 commits=head["commits"],
                 parts={name: checksum for name, checksum in self._sums.items() if name != HEAD},
-                segments=segments,
+                segments=bytes(self._segments),
+                patches=patches,
+                patch_bytes=patch_bytes,
                 audit=self.audit,
             )
         except (KeyError, TypeError, ValueError):
@@ -261,7 +294,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _checksum(name: str, data: bytes) -> bytes:
     """Of the name too, so that two parts cannot change places."""
-    digest = hashlib.blake2b(name.encode() + b"\0", digest_size=16)
+    digest = hashlib.blake2b(name.encode() + b"\0", digest_size=SUM)
     digest.update(data)
     return digest.digest()
 

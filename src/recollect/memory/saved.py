@@ -35,6 +35,7 @@ BROKEN = (
     ValueError,
     safetensors.SafetensorError,
 )
+PATCHES = 50  # they may take one in so many bytes of the records
 SETTINGS = ("capacity", "admission", "classes", "tasks", "scheme")
 
 
@@ -58,11 +59,17 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
 def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     """Write what changed since the last commit, with ``more`` parts beside those of the memory."""
     index, home = memory._index, memory._home
-    fresh = home is None or home.path != path.resolve()
-    numbers = range(len(index.changed)) if fresh else np.flatnonzero(index.changed).tolist()
-    segments = {number: index.segment(number) for number in numbers}
-    memory._home = file.commit(path, home, {**parts_of(memory), **more}, segments, memory.audit)
-    index.changed[:] = False
+    patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
+    if home is None or home.path != path.resolve():
+        patch, numbers = None, range(len(index.changed))
+    elif patch is not None:
+        # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
+        erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
+        patch = None if erased or large else patch
+    segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
+    change = file.Change(parts={**parts_of(memory), **more}, segments=segments, patch=patch, audit=memory.audit)
+    memory._home = file.commit(path, home, change)
+    index.committed(folded=patch is None)
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
@@ -77,6 +84,9 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
         memory = kind(codec, **settings)
         for number, data in reader.segments():
             memory._index.restore(number, data)
+        memory._index.changed[:] = False
+        for patch in reader.patches():
+            memory._index.apply(patch)
         memory.seen = int(state["seen"])
         memory._admission.restore(state["counts"])
         for name, generator in _generators(memory).items():
@@ -85,7 +95,6 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     except BROKEN as error:
         reader.damaged(f"its state cannot be read ({error})")
     memory.audit = [*reader.audit]
-    memory._index.changed[:] = False
     memory._home = reader.home
     return memory
 
