@@ -71,8 +71,10 @@ class Home:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is to be written: all parts, and of the records a patch, or all segments that changed since they were last
-    written, which then take the place of all patches.
+    """What is to be written.
+
+    All parts, and of the records either a patch or all segments that changed since they were last written, which then
+    take the place of all patches.
     """
 
     parts: Mapping[str, bytes]
