@@ -9,6 +9,7 @@ from recollect.budget import BudgetError as BudgetError
 from recollect.budget import Plan as Plan
 from recollect.budget import plan as plan
 from recollect.codecs.autoencoder import DiscreteAutoencoder as DiscreteAutoencoder
+from recollect.codecs.continuous import ContinuousAutoencoder as ContinuousAutoencoder
 from recollect.codecs.interface import Codec as Codec
 from recollect.codecs.interface import LearnedCodec as LearnedCodec
 from recollect.codecs.jpeg import JPEG as JPEG
