@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from recollect import distillation as distillation
 from recollect import models as models
 from recollect import streams as streams
 from recollect.budget import Bill as Bill
