@@ -21,7 +21,7 @@ LEAST = 1e-9  # eigenvalue, as a share of their mean
 def k_dpp(L: Floats, k: int, rng: np.random.Generator) -> Integers:
     """``k`` of the points, by their numbers: a set Y is drawn with a probability proportional to det(L_Y).
 
-    Points may be alike. A set of them that has no volume is then drawn only if there is no other.
+    Points may be alike; a set of them that has no volume is hardly ever drawn, unless there is no other.
 
     Args:
         L: similarities of all points to each other, such as their dot products.
