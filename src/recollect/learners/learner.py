@@ -30,9 +30,7 @@ class Learner(ABC):
         self.model = model
         self.learning_rate = learning_rate
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Compiled and data-parallel models hide the signature of the model that they wrap.
-        inner = getattr(model, "_orig_mod", getattr(model, "module", model))
-        self._takes_task = "task" in inspect.signature(inner.forward).parameters
+        self._takes_task = takes_task(model)
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
@@ -75,6 +73,13 @@ class Learner(ABC):
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)
+
+
+def takes_task(model: nn.Module) -> bool:
+    """Whether a model is one of x and t: whether its forward has an argument ``task``."""
+    # Compiled and data-parallel models hide the signature of the model that they wrap.
+    inner = getattr(model, "_orig_mod", getattr(model, "module", model))
+    return "task" in inspect.signature(inner.forward).parameters
 
 
 def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:
