@@ -40,9 +40,7 @@ class Learner(ABC):
         self.progress: Plain = {}
         self._home: Home | None = None
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Compiled and data-parallel models hide the signature of the model that they wrap.
-        inner = getattr(model, "_orig_mod", getattr(model, "module", model))
-        self._takes_task = "task" in inspect.signature(inner.forward).parameters
+        self._takes_task = takes_task(model)
 
     @property
     def memory(self) -> Memory | None:
@@ -134,6 +132,13 @@ class Learner(ABC):
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)
+
+
+def takes_task(model: nn.Module) -> bool:
+    """Whether a model is one of x and t: whether its forward has an argument ``task``."""
+    # Compiled and data-parallel models hide the signature of the model that they wrap.
+    inner = getattr(model, "_orig_mod", getattr(model, "module", model))
+    return "task" in inspect.signature(inner.forward).parameters
 
 
 def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:
