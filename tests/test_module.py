@@ -124,3 +124,18 @@ def test_it_refuses():
         RecollectionModule(memory, rehearse="always")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="size=-1"):
         RecollectionModule(memory).rehearse(torch.rand(1, *SHAPE), size=-1)
+
+
+def test_it_takes_more_steps_until_enough_was_seen(monkeypatch: pytest.MonkeyPatch):
+    memory = memory_of(DiscreteAutoencoder(SHAPE, 8, 3), items=0)
+    codec = memory.codec
+    assert isinstance(codec, DiscreteAutoencoder)
+    module, steps, loss = RecollectionModule(memory, steps=2, warm_up=(8, 5)), [], codec.loss
+    monkeypatch.setattr(codec, "loss", lambda x: steps.append(memory.seen) or loss(x))
+    for _ in range(4):
+        x = torch.rand(4, *SHAPE)
+        module.rehearse(x, size=6)
+        memory.write(x, 0)
+    assert [steps.count(seen) for seen in (0, 4, 8, 12)] == [5, 5, 2, 2]
+    with pytest.raises(ValueError, match="warm_up steps=0"):
+        RecollectionModule(memory, warm_up=(10, 0))

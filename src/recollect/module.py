@@ -30,6 +30,8 @@ class RecollectionModule:
         rehearse: "recollections" joins recollections to the new examples in each step; with "none" the codec learns
             online, from the new examples alone.
         most: recollections that join the new examples at most; by default as many as the predictive model has.
+        warm_up: two numbers (examples, steps), to take so many steps instead until the memory has seen so many
+            examples: codes that are written by a codec that has learned little stay as they are.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class RecollectionModule:
         learning_rate: float = 1e-3,
         rehearse: Rehearsal = "recollections",
         most: int | None = None,
+        warm_up: tuple[int, int] = (0, 1),
     ) -> None:
         self.memory = memory
         self.steps = check_at_least("steps", steps, 1)
         if rehearse not in get_args(Rehearsal):
             raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
         self.most = None if most is None else check_at_least("most", most, 1)
+        self.warm_up = check_at_least("warm_up examples", warm_up[0], 0), check_at_least("warm_up steps", warm_up[1], 1)
         self._learner: LearnedCodec | None = None
         if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
             self._learner = memory.codec
@@ -79,15 +83,16 @@ class RecollectionModule:
     def rehearse_checked(self, x: torch.Tensor, size: int) -> Batch | None:
         """`rehearse` for images that were checked."""
         # Create N recollection sample sets; the predictive model needs the first of them whole.
+        steps = self.warm_up[1] if self.memory.seen < self.warm_up[0] else self.steps
         few = size if self.most is None else min(size, self.most)
         sets = []
         if len(self.memory) and size:
-            further = (self.steps - 1) * few if self.rehearses else 0
+            further = (steps - 1) * few if self.rehearses else 0
             drawn = self.memory.sample(size + further).to(x.device)
             sets = drawn.split([size, *[few] * (further // few)])
         # Train the recollection module.
         if self._learner is not None:
-            for step in range(self.steps):
+            for step in range(steps):
                 joined = torch.cat([x, sets[step].x[:few]]) if sets and self.rehearses else x
                 self._optimiser.zero_grad()
                 self._learner.loss(joined).backward()
