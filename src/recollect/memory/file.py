@@ -75,7 +75,8 @@ def commit(
     """Make a state durable, and return what is to be given as ``home`` when the next one is committed.
 
     Without a home, or with one at another path, all of the state is given, and the file must be new. Otherwise
-    segments that did not change are left out, and parts that did not change are not written again.
+    segments that did not change are left out, and parts that did not change are not written again; parts that are not
+    given, since someone else keeps them in the file, stay as they are.
     """
     path = path.resolve()
     fresh = home is None or home.path != path
@@ -84,7 +85,7 @@ def commit(
     after = replace(
         before,
         commits=before.commits + 1,
-        parts={name: _checksum(name, data) for name, data in parts.items()},
+        parts={**before.parts, **{name: _checksum(name, data) for name, data in parts.items()}},
         segments=[sums[number] for number in range(len(sums))],
         audit=[*audit],
     )
@@ -123,8 +124,7 @@ def _write(
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
-        gone = [(name,) for name in {*before.parts, HEAD} if name in changed or name not in after.parts]
-        connection.executemany("DELETE FROM part WHERE name = ?", gone)
+        connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in (*changed, HEAD)])
         rows = [(name, after.parts[name], parts[name]) for name in changed]
         connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
         connection.executemany(
@@ -156,7 +156,7 @@ class Reader:
     """A file that is open for reading, in the state of one commit."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path, self._connection = path, connection
+        self.path, self._connection = path, connection
         self._left = path.stat().st_size  # bytes that may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
@@ -188,7 +188,7 @@ class Reader:
         try:
             head = json.loads(self.parts.pop(HEAD))
             home = Home(
-                path=self._path,
+                path=self.path,
                 identity=head["identity"],
                 commits=head["commits"],
                 parts={name: checksum for name, checksum in self._sums.items() if name != HEAD},
@@ -203,9 +203,9 @@ class Reader:
 
     def _check_schema(self) -> None:
         if self._number("PRAGMA application_id") != APPLICATION:
-            raise MemoryFileError(f"{self._path} is a database of another kind: accepted is a file of a memory")
+            raise MemoryFileError(f"{self.path} is a database of another kind: accepted is a file of a memory")
         if (version := self._number("PRAGMA user_version")) != FORMAT:
-            raise MemoryFileError(f"{self._path} has format {version}: accepted is {FORMAT}")
+            raise MemoryFileError(f"{self.path} has format {version}: accepted is {FORMAT}")
         found = [statement for (statement,) in self._rows("SELECT sql FROM sqlite_schema ORDER BY rowid", str)]
         if found != [*SCHEMA]:
             self.damaged("its tables are not those of a memory")
@@ -225,7 +225,7 @@ class Reader:
 
     def damaged(self, what: str) -> NoReturn:
         """Report what is wrong with the file."""
-        raise DamagedFileError(f"{self._path} is damaged: {what}")
+        raise DamagedFileError(f"{self.path} is damaged: {what}")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from recollect.memory.index import PackedIndex
 from recollect.rebuild import Plain, described, rebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from recollect.codecs.interface import Codec
@@ -56,37 +56,63 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
 
 
 def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
-    """Write what changed since the last commit, with ``more`` parts beside those of the memory."""
-    index, home = memory._index, memory._home
+    """Write what changed since the last commit, with ``more`` parts beside those of the memory.
+
+    What else the file holds, such as a learner, stays in it. It must not be older than the memory: it may see that
+    items were forgotten, but not that others came.
+    """
+    index, home, parts = memory._index, memory._home, {**parts_of(memory), **more}
     fresh = home is None or home.path != path.resolve()
+    if home is not None and not fresh and memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
+        raise file.MemoryFileError(
+            f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
+            f"{memory.seen}: accepted are Learner.save, which commits both, and another file"
+        )
     numbers = range(len(index.changed)) if fresh else np.flatnonzero(index.changed).tolist()
     segments = {number: index.segment(number) for number in numbers}
-    memory._home = file.commit(path, home, {**parts_of(memory), **more}, segments, memory.audit)
+    memory._home, memory._seen_at_home = file.commit(path, home, parts, segments, memory.audit), memory.seen
     index.changed[:] = False
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     """The memory that a file holds."""
+    if "memory" not in reader.parts:
+        for _ in reader.segments():
+            reader.damaged("it holds records without a memory")
+        raise file.MemoryFileError(f"{reader.path} holds no memory: accepted is a file that one was committed to")
     try:
-        state: Plain = json.loads(reader.parts["memory"])
-        codec = _codec(state, reader.parts.get("codec"), codec)
-        settings = {name: state[name] for name in SETTINGS}
-        widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
-        if PackedIndex.bytes_of(settings["capacity"], widths) != reader.segment_bytes:
-            reader.damaged(f"{reader.segment_bytes} bytes of records, and not {settings['capacity']} as they should be")
-        memory = kind(codec, **settings)
-        for number, data in reader.segments():
-            memory._index.restore(number, data)
-        memory.seen = int(state["seen"])
-        memory._admission.restore(state["counts"])
-        for name, generator in _generators(memory).items():
-            generator.bit_generator.state = state["random"][name]
-        _check_records(memory)
+        memory = built(kind, reader.parts, reader.segment_bytes, reader.segments(), codec)
     except BROKEN as error:
         reader.damaged(f"its state cannot be read ({error})")
     memory.audit = [*reader.audit]
+    memory._home, memory._seen_at_home = reader.home, memory.seen
+    return memory
+
+
+def built(
+    kind: type[M],
+    parts: Mapping[str, bytes],
+    segment_bytes: int,
+    segments: Iterable[tuple[int, bytes]],
+    codec: Codec | None,
+) -> M:
+    """A memory from its parts and segments; one of the errors in BROKEN if they contradict each other."""
+    state: Plain = json.loads(parts["memory"])
+    codec = _codec(state, parts.get("codec"), codec)
+    settings = {name: state[name] for name in SETTINGS}
+    widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
+    # Before anything is allocated: the file may not ask for more than it holds.
+    if (expected := PackedIndex.bytes_of(settings["capacity"], widths)) != segment_bytes:
+        raise ValueError(f"{segment_bytes} bytes of records: {settings['capacity']} of them take {expected}")
+    memory = kind(codec, **settings)
+    for number, data in segments:
+        memory._index.restore(number, data)
+    memory.seen = int(state["seen"])
+    memory._admission.restore(state["counts"])
+    for name, generator in _generators(memory).items():
+        generator.bit_generator.state = state["random"][name]
+    _check_records(memory)
     memory._index.changed[:] = False
-    memory._home = reader.home
     return memory
 
 
@@ -112,6 +138,11 @@ def module_described(module: object) -> Plain:
 
 def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None) -> Any:
     """What a file describes, with its weights if it has any; they may be put into a module that is given."""
+    if given is None and description["arguments"] is None:
+        raise file.MemoryFileError(
+            f"the file holds a {description['class']}, a class of your own: give one made as it was, "
+            f"by Memory.open(path, codec=...) or Learner.load(path, model=..., codec=...)"
+        )
     module = _empty(description, weights) if given is None else given
     if weights is not None and isinstance(module, nn.Module):
         module.load_state_dict(bytes_to_tensors(weights))
@@ -146,8 +177,9 @@ def _check_records(memory: Memory) -> None:
     """Make sure that the records can be what a memory wrote, as its counts say."""
     index, slots = memory._index, memory._admission.slots(np.arange(len(memory)))
     limits = {"labels": memory.classes, "tasks": memory.tasks, "ids": memory.seen}
-    for name, limit in limits.items():
-        if int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) >= max(limit, 1):
-            raise ValueError(f"{name} of {limit} and above")
+    largest = {name: int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) for name in limits}
+    wrong = [f"{name} of {limit} and above" for name, limit in limits.items() if largest[name] >= max(limit, 1)]
     if len(np.unique(index.ids.read_integers(slots))) != len(slots):
-        raise ValueError("an id twice")
+        wrong.append("an id twice")
+    if wrong:
+        raise ValueError(", ".join(wrong))
