@@ -44,7 +44,7 @@ def test_a_memory_that_saw_more_does_not_go_beside_an_older_learner(path: Path):
     learner.save(path)
     before = path.read_bytes()
     learner.observe(*batches()[0])
-    with pytest.raises(MemoryFileError, match="learner, model, optimiser, state as of 24 examples.*has seen 27"):
+    with pytest.raises(MemoryFileError, match=r"learner, model, optimiser, state as of 24 examples.*has seen 27"):
         learner.memory.commit(path)
     assert path.read_bytes() == before
     learner.memory.commit(path.with_name("other.rec"))

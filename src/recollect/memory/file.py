@@ -19,10 +19,13 @@ from recollect.memory.erasure import Erasure
 from recollect.memory.segments import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    Watch = Callable[[int], object]  # is told how many bytes were read
+
 FORMAT = 1
+MAGIC = b"SQLite format 3\0"
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (
@@ -62,7 +65,7 @@ class Home:
         """Of all checksums together, so that no part or segment can be that of another commit."""
         named = (name.encode() + checksum for name, checksum in sorted(self.parts.items()))
         lines = (json.dumps(vars(line)).encode() for line in self.audit)
-        return _checksum(HEAD, b"\n".join([self.head, *named, *self.segments, *lines]))
+        return checksum_of(HEAD, b"\n".join([self.head, *named, *self.segments, *lines]))
 
 
 def commit(
@@ -81,11 +84,11 @@ def commit(
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    sums = dict(enumerate(before.segments)) | {n: _checksum(f"segment {n}", data) for n, data in segments.items()}
+    sums = dict(enumerate(before.segments)) | {n: checksum_of(f"segment {n}", data) for n, data in segments.items()}
     after = replace(
         before,
         commits=before.commits + 1,
-        parts={**before.parts, **{name: _checksum(name, data) for name, data in parts.items()}},
+        parts={**before.parts, **{name: checksum_of(name, data) for name, data in parts.items()}},
         segments=[sums[number] for number in range(len(sums))],
         audit=[*audit],
     )
@@ -155,8 +158,8 @@ def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: boo
 class Reader:
     """A file that is open for reading, in the state of one commit."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self._connection = path, connection
+    def __init__(self, path: Path, connection: sqlite3.Connection, watch: Watch) -> None:
+        self.path, self._connection, self._watch = path, connection, watch
         self._left = path.stat().st_size  # bytes that may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
@@ -165,7 +168,7 @@ class Reader:
             if name in self._sums:
                 self.damaged(f"there are two parts {name!r}")
             self.parts[name], self._sums[name] = data, checksum
-            if name != HEAD and checksum != _checksum(name, data):
+            if name != HEAD and checksum != checksum_of(name, data):
                 self.damaged(f"the checksum of part {name!r} is wrong")
         audit = self._rows("SELECT time, items, rule FROM audit ORDER BY rowid", str, int, str)
         self.audit = [Erasure(*line) for line in audit]
@@ -178,7 +181,7 @@ class Reader:
         for expected, (number, checksum, data) in enumerate(self._rows(columns, int, bytes, bytes)):
             if number != expected:
                 self.damaged(f"there is no segment {expected}")
-            if checksum != _checksum(f"segment {number}", data):
+            if checksum != checksum_of(f"segment {number}", data):
                 self.damaged(f"the checksum of segment {number} is wrong")
             sums.append(checksum)
             yield number, data
@@ -202,10 +205,6 @@ class Reader:
         return home
 
     def _check_schema(self) -> None:
-        if self._number("PRAGMA application_id") != APPLICATION:
-            raise MemoryFileError(f"{self.path} is a database of another kind: accepted is a file of a memory")
-        if (version := self._number("PRAGMA user_version")) != FORMAT:
-            raise MemoryFileError(f"{self.path} has format {version}: accepted is {FORMAT}")
         found = [statement for (statement,) in self._rows("SELECT sql FROM sqlite_schema ORDER BY rowid", str)]
         if found != [*SCHEMA]:
             self.damaged("its tables are not those of a memory")
@@ -218,9 +217,11 @@ class Reader:
         for row in self._connection.execute(query):
             if [*map(type, row)] != [*kinds]:
                 self.damaged(f"a row has values of the types {[kind.__name__ for kind in map(type, row)]}")
-            self._left -= sum(8 if isinstance(value, int) else len(value) for value in row)
+            size = sum(8 if isinstance(value, int) else len(value) for value in row)
+            self._left -= size
             if self._left < 0:
                 self.damaged("it holds more than it is long")
+            self._watch(size)
             yield row
 
     def damaged(self, what: str) -> NoReturn:
@@ -229,28 +230,39 @@ class Reader:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Reader]:
+def reading(path: Path, watch: Watch = lambda size: None) -> Iterator[Reader]:
     """Read the last state that was committed to a file, while others may read it too."""
+    with connected(path) as connection:
+        yield Reader(path.resolve(), connection, watch)
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that sees the file of a memory in the state of one commit, and trusts nothing in it."""
     path = path.resolve()
     with path.open("rb") as file:
-        if not file.read(16):
-            raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+        start = file.read(len(MAGIC))
+    if not start:
+        raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+    if start != MAGIC:
+        raise MemoryFileError(f"{path} is no file of a memory: it does not begin as a database of SQLite does")
     try:
         with closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
             # A length that damage made up must not be allocated.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, PAGE))
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute("BEGIN")
-            yield Reader(path, connection)
+            _check_kind(connection, path)
+            yield connection
     except sqlite3.Error as error:
         _explain(error, path)
 
 
-def integrity(path: Path) -> list[str]:
-    """What SQLite's own check finds wrong in the structure of a file."""
-    with reading(path) as reader:
-        found = [line for (line,) in reader._rows("PRAGMA integrity_check", str)]
-    return [] if found == ["ok"] else found
+def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise MemoryFileError(f"{path} is a database of another kind: accepted is a file of a memory")
+    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) != FORMAT:
+        raise MemoryFileError(f"{path} has format {version}: accepted is {FORMAT}")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -259,7 +271,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _checksum(name: str, data: bytes) -> bytes:
+def checksum_of(name: str, data: bytes) -> bytes:
     """Of the name too, so that two parts cannot change places."""
     digest = hashlib.blake2b(name.encode() + b"\0", digest_size=16)
     digest.update(data)

@@ -154,6 +154,8 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
 
 def _empty(description: Plain, weights: bytes | None) -> Any:
     if weights is None:
+        if "training" in description:
+            raise ValueError(f"no weights of a {description['class']}")
         return rebuilt(description)
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
