@@ -16,6 +16,7 @@ CODECS: dict[str, Callable[[], rc.Codec]] = {
     "resized": lambda: rc.ResizedPixels(SHAPE, size=(4, 4), bits=2),
     "jpeg": lambda: rc.JPEG(SHAPE, bits=400),
     "autoencoder": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3),
+    "continuous": lambda: rc.ContinuousAutoencoder(SHAPE, 8),
 }
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
 

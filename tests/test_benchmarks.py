@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from benchmarks import codec, gem, harness, memory, packing, replay
+from benchmarks import checkpoint, codec, commit, gem, harness, memory, packing, replay
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +18,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "ROUNDS", 1)
     monkeypatch.setattr(codec, "CODES", ((8, 2),))
     monkeypatch.setattr(codec, "SIZE", 16)
+    monkeypatch.setattr(commit, "ITEMS", 300)
+    monkeypatch.setattr(checkpoint, "CODES", ((8, 2),))
     for module in (memory, packing, gem, codec):
         monkeypatch.setattr(module, "seconds", lambda call: harness.seconds(call, at_least=0, rounds=1))
 
@@ -28,6 +30,8 @@ PRINTED = [
     (replay.main, ["bare steps a second", "ratio"]),
     (gem.main, ["loop milliseconds", "times as fast"]),
     (codec.main, ["8x2", "share of peak"]),
+    (commit.main, ["percent of first"]),
+    (checkpoint.main, ["8x2", "percent of a run"]),
 ]
 
 

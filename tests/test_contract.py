@@ -39,10 +39,10 @@ def test_the_library_in_one_piece():
 
 def test_every_codec_keeps_the_interface():
     shape = (1, 28, 28)
-    learned = rc.DiscreteAutoencoder(shape, 8, 2)
+    learned = [rc.DiscreteAutoencoder(shape, 8, 2), rc.ContinuousAutoencoder(shape, 8)]
     fixed = [rc.RawPixels(shape), rc.ResizedPixels(shape, size=(7, 7), bits=2), rc.JPEG(shape, bits=400)]
     x = torch.rand(3, *shape)
-    for codec in [learned, *fixed]:
+    for codec in [*learned, *fixed]:
         assert isinstance(codec, rc.Codec)
         codes = codec.encode(x)
         assert codes.shape == (3, codec.variables)
@@ -52,5 +52,5 @@ def test_every_codec_keeps_the_interface():
         assert decoded.shape == x.shape
         assert decoded.dtype == torch.float32
         assert 0 <= float(decoded.min()) <= float(decoded.max()) <= 1
-    assert isinstance(learned, rc.LearnedCodec)
+    assert all(isinstance(codec, rc.LearnedCodec) for codec in learned)
     assert not any(isinstance(codec, rc.LearnedCodec) for codec in fixed)

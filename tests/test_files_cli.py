@@ -43,12 +43,12 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(path: Path) -> rc.Memory:
-    """40 gray images, labels 0 to 9, tasks 0 to 3, committed twice."""
+    """40 gray images, labels 0 to 9, tasks 0 to 3, committed twice: the last image is in a patch."""
     memory = rc.Memory(rc.RawPixels(SHAPE), capacity=100, classes=10, tasks=4)
     images = (GRAYS / 255).view(-1, 1, 1, 1).expand(-1, *SHAPE)
-    memory.write(images[:30], torch.arange(30) % 10, torch.arange(30) // 10)
+    memory.write(images[:39], torch.arange(39) % 10, torch.arange(39) // 10)
     memory.commit(path)
-    memory.write(images[30:], torch.arange(10), 3)
+    memory.write(images[39:], 9, 3)
     memory.commit(path)
     return memory
 
@@ -149,9 +149,13 @@ def test_a_model_of_ones_own_is_named(path: Path):
 
 def test_verify_finds_nothing_wrong_with_what_was_committed(memory: rc.Memory, path: Path):
     printed, _ = call("verify", path)
-    assert printed == f"ok: {path.stat().st_size:,} bytes; commit 2; the parts memory; 40 items in 3 segments\n"
+    assert (
+        printed
+        == f"ok: {path.stat().st_size:,} bytes; commit 2; the parts memory; 40 items in 3 segments and 1 patch\n"
+    )
     found = json.loads(call("verify", path, "--json")[0])
-    assert (found["ok"], found["damage"], found["segments"], found["items"]) == (True, [], 3, 40)
+    assert (found["ok"], found["damage"]) == (True, [])
+    assert (found["segments"], found["patches"], found["items"]) == (3, 1, 40)
 
 
 def test_verify_looks_at_the_learner_without_touching_the_random_state(learner: rc.Replay, path: Path):
@@ -181,12 +185,14 @@ def sealed(path: Path, **parts: Callable[[Any], object]) -> None:
             connection.execute(
                 "UPDATE part SET data = ?, checksum = ? WHERE name = ?", (data, checksum(name, data), name)
             )
-        for number, data in connection.execute("SELECT number, data FROM segment").fetchall():
-            line = checksum(f"segment {number}", data)
-            connection.execute("UPDATE segment SET checksum = ? WHERE number = ?", (line, number))
+        sums = []
+        for table in ("segment", "patch"):
+            rows = connection.execute(f"SELECT number, data FROM {table} ORDER BY number").fetchall()
+            lines = [checksum(f"{table} {number}", data) for number, data in rows]
+            connection.executemany(f"UPDATE {table} SET checksum = ?2 WHERE number = ?1", enumerate(lines))
+            sums.append(b"".join(lines))
         head = connection.execute("SELECT data FROM part WHERE name = 'head'").fetchone()[0]
         named = connection.execute("SELECT name, checksum FROM part WHERE name != 'head' ORDER BY name").fetchall()
-        sums = [row[0] for row in connection.execute("SELECT checksum FROM segment ORDER BY number")]
         whole = b"\n".join([head, *(name.encode() + line for name, line in named), *sums])
         connection.execute("UPDATE part SET checksum = ? WHERE name = 'head'", (checksum("head", whole),))
         connection.commit()
@@ -226,15 +232,27 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "no head": (lambda path: run(path, "DELETE FROM part WHERE name = 'head'"), ["its head cannot be read or found"]),
     "the first segment gone": (
         lambda path: run(path, "DELETE FROM segment WHERE number = 0"),
-        ["there is no segment 0", "are not those of one commit", "bytes of records: 100 of them take"],
+        ["there is no segment 0", "it holds 2 segments, and not 3", "are not those of one commit"],
     ),
     "the last segment gone": (
         lambda path: run(path, "DELETE FROM segment WHERE number = 2"),
-        ["are not those of one commit", "bytes of records: 100 of them take"],
+        ["it holds 2 segments, and not 3", "are not those of one commit"],
+    ),
+    "a patch": (
+        lambda path: run(path, "UPDATE patch SET data = randomblob(length(data))"),
+        ["the checksum of patch 0 is wrong", "its state cannot be read (a patch with records that do not fit)"],
+    ),
+    "a patch too far": (
+        lambda path: run(path, "UPDATE patch SET number = 7"),
+        ["there is no patch 0 to 6", "the checksum of patch 7 is wrong"],
+    ),
+    "a patch gone": (
+        lambda path: run(path, "DELETE FROM patch"),
+        ["its parts, records and audit are not those of one commit"],
     ),
     "a line of the audit": (
         lambda path: run(path, "INSERT INTO audit VALUES ('now', 1, 'label=3')"),
-        ["its parts, segments and audit are not those of one commit"],
+        ["its parts, records and audit are not those of one commit"],
     ),
     "other types": (
         lambda path: run(path, "UPDATE segment SET data = 'text' WHERE number = 1"),
@@ -319,7 +337,11 @@ def test_verify_reports_a_learner_that_cannot_be_read(learner: rc.Replay, path: 
     path.write_bytes(whole)
     run(path, "DELETE FROM part WHERE name IN ('model', 'codec')")
     printed = call("verify", path, code=1)[0]
-    for words in ("there is no part 'model'", "no weights of a DiscreteAutoencoder", "not those of one commit"):
+    for words in (
+        "there is no part 'model'",
+        "weights that are not those of a DiscreteAutoencoder",
+        "not those of one commit",
+    ):
         assert words in printed
 
 
@@ -450,7 +472,9 @@ def test_what_was_forgotten_is_not_in_the_file(memory: rc.Memory, path: Path):
     assert Counter(image in path.read_bytes() for image in images[1:]) == {True: 39}
     call("forget", path, "--label", "7", "--yes")
     left = path.read_bytes()
-    assert [label % 10 for label, image in enumerate(images) if image not in left] == [7] * 4
+    assert [number for number, image in enumerate(images) if image not in left] == [7, 17, 27, 37]
+    call("forget", path, "--ids", "39", "--yes")
+    assert images[39] not in path.read_bytes()
 
 
 def test_forget_takes_ids_from_a_file(memory: rc.Memory, path: Path, tmp_path: Path):

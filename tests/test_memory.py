@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from recollect import JPEG, BudgetError, Codec, DiscreteAutoencoder, Memory, RawPixels, ResizedPixels
+from recollect import (
+    JPEG,
+    BudgetError,
+    Codec,
+    ContinuousAutoencoder,
+    DiscreteAutoencoder,
+    Memory,
+    RawPixels,
+    ResizedPixels,
+)
 from recollect.memory.memory import Rule
 
 SHAPE = (1, 12, 12)
@@ -22,6 +31,7 @@ CODECS = {
     "resized": lambda: ResizedPixels(SHAPE, size=(5, 5), bits=1),
     "jpeg": lambda: JPEG(SHAPE, bits=400),
     "autoencoder": lambda: DiscreteAutoencoder(SHAPE, 8, 3),
+    "continuous": lambda: ContinuousAutoencoder(SHAPE, 8),
 }
 
 

@@ -49,6 +49,7 @@ def test_a_stream_is_the_paper_s():
     assert len(stream) == 20
     assert all(9 * t - 0.05 <= angle <= 9 * (t + 1) + 0.05 for t, angle in enumerate(angles))
     assert {(len(task.train), len(task.test)) for task in stream} == {(1000, 10_000)}
+    assert {task.classes for task in stream} == {tuple(range(10))}
     x = stream[7].train.x
     assert x.dtype == torch.float32
     assert 0 <= float(x.min()) <= float(x.max()) <= 1

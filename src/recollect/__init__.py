@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from recollect import distillation as distillation
 from recollect import models as models
 from recollect import streams as streams
 from recollect.budget import Bill as Bill
@@ -9,6 +10,7 @@ from recollect.budget import BudgetError as BudgetError
 from recollect.budget import Plan as Plan
 from recollect.budget import plan as plan
 from recollect.codecs.autoencoder import DiscreteAutoencoder as DiscreteAutoencoder
+from recollect.codecs.continuous import ContinuousAutoencoder as ContinuousAutoencoder
 from recollect.codecs.interface import Codec as Codec
 from recollect.codecs.interface import LearnedCodec as LearnedCodec
 from recollect.codecs.jpeg import JPEG as JPEG
@@ -20,6 +22,7 @@ from recollect.learners.learner import Learner as Learner
 from recollect.learners.offline import Offline as Offline
 from recollect.learners.online import Online as Online
 from recollect.learners.replay import Replay as Replay
+from recollect.memory.file import MemoryFileError as MemoryFileError
 from recollect.memory.memory import Batch as Batch
 from recollect.memory.memory import Memory as Memory
 from recollect.module import RecollectionModule as RecollectionModule

@@ -242,6 +242,8 @@ def forget(
 def _reading(path: Path) -> Iterator[Watch]:
     """Show how far the reading of a file has come, and say what keeps it from being read."""
     try:
+        if not damage.is_database(path):
+            raise MemoryFileError(f"{path} is no file of a memory: it does not begin as a database of SQLite does")
         with waiting(remarks, f"Reading {path}", path.stat().st_size) as watch:
             yield watch
     except DamagedFileError as error:

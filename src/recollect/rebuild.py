@@ -58,6 +58,6 @@ def rebuilt(description: Plain, **parts: object) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | range):
         return [_plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value

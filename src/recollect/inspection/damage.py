@@ -16,12 +16,24 @@ if TYPE_CHECKING:
 
     from recollect.memory.file import Watch
 
+MAGIC = b"SQLite format 3\0"
 OF_LEARNER = {"learner", "model", "state", "optimiser"}  # parts that come together
 ADVICE = (
     "No record can be told from a changed one any more, so that the file is not opened and cannot be repaired. "
     "Go on from a copy that `recollect verify` finds whole, and keep this one until you have it. "
     "If nothing but disk and memory touched the file, check those."
 )
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file begins as SQLite's do, or not at all: what does not was never one of a memory.
+
+    >>> from pathlib import Path
+    >>> is_database(Path(__file__))
+    False
+    """
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) in {MAGIC, b""}
 
 
 def examined(path: Path, watch: Watch = lambda size: None) -> Examination:
@@ -57,7 +69,8 @@ def as_json(found: Examination) -> dict[str, Any]:
         "bytes": found.size,
         "commits": found.commits,
         "parts": sorted(found.parts),
-        "segments": len(found.segments),
+        "segments": found.rows["segment"],
+        "patches": found.rows["patch"],
         "items": len(found.memory) if found.memory is not None else None,
     }
 
@@ -68,5 +81,7 @@ def text(found: Examination) -> str:
         return "\n  ".join([f"{found.path} is damaged:", *found.damage]) + f"\n{ADVICE}"
     amounts = [f"{found.size:,} bytes", f"commit {found.commits:,}", f"the parts {', '.join(sorted(found.parts))}"]
     if found.memory is not None:
-        amounts.append(f"{many(len(found.memory), 'item')} in {many(len(found.segments), 'segment')}")
+        patches = found.rows["patch"]
+        rows = f"{many(found.rows['segment'], 'segment')} and {patches:,} patch{'es' * (patches != 1)}"
+        amounts.append(f"{many(len(found.memory), 'item')} in {rows}")
     return "\n".join([f"ok: {'; '.join(amounts)}", *(f"Not checked: {what}" for what in found.unchecked)])

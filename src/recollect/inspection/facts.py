@@ -49,7 +49,7 @@ def facts(path: Path, watch: Watch = lambda size: None) -> Facts:
             memory = restored(Memory, reader, None)
         else:
             memory = None
-            for _ in reader.segments():
+            if [*reader.segments(), *reader.patches()]:
                 reader.damaged("it holds records without a memory")
         return Facts(
             path=path,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,9 @@ from recollect.lab.environment import environment
 from recollect.lab.metrics import backward_transfer, forward_transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Experiment, Profile, Row
 
 DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
@@ -50,6 +53,19 @@ class Run:
     environment: dict[str, Any]
 
 
+@dataclass(kw_only=True)
+class Measured:
+    """What is known of a run on its way, in plain values, and how far it has come."""
+
+    untrained: list[float]
+    accuracy: list[list[float]] = field(default_factory=list)
+    distortion: dict[str, list[float]] = field(default_factory=lambda: {"new": [], "held": []})
+    seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    task: int = 0  # that is being learned
+    batches: int = 0  # of it that were learned
+
+
 def execute(
     experiment: Experiment,
     profile: Profile,
@@ -59,31 +75,34 @@ def execute(
     device: torch.device,
     validation: bool = False,
     on_task: Callable[[int, float], None] = lambda number, kept: None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[rc.Learner, Run]:
     """Train and measure. ``on_task`` is told after each task its number and the accuracy on the tasks so far."""
     stream = stream_of(experiment.stream, profile, seed, validation)
-    learner = row.build(seed, device)
-    memory = learner.memory
+    resumed = checkpoint.resumed(device) if checkpoint is not None else None
+    if resumed is not None:
+        learner, measured = resumed[0], Measured(**resumed[1])
+    else:
+        learner = row.build(seed, device)
+        measured = Measured(untrained=accuracies(learner, stream, profile.matrix_examples))
     offline = isinstance(learner, rc.Offline)
-    started = time.perf_counter()
-    untrained = accuracies(learner, stream, profile.matrix_examples, device)
-    accuracy, distortion, training = [], {"new": [], "held": []}, 0.0
-    for number, task in enumerate(stream):
+    for number in range(measured.task, len(stream)):
+        _learn(learner, stream[number].train, measured, profile.stream_batch, checkpoint)
         last = number == len(stream) - 1
-        began = time.perf_counter()
-        for x, y in task.train.batches(profile.stream_batch):
-            learner.observe(x.to(device), y, number)
         if last:
-            learner.finish()
-        training += time.perf_counter() - began
-        if last or not offline:
-            accuracy.append(accuracies(learner, stream, profile.matrix_examples, device))
-        if memory is not None:
-            for kind, error in distortions(memory, stream, number).items():
-                distortion[kind].append(error)
-        on_task(number, fmean(accuracy[-1][: number + 1]) if accuracy else 0.0)
-    retention = fmean(accuracies(learner, stream, profile.test_examples, device))
-    bill = learner.footprint()
+            with _timed(measured, "seconds"):
+                learner.finish()
+        with _timed(measured, "evaluation_seconds"):
+            if last or not offline:
+                measured.accuracy.append(accuracies(learner, stream, profile.matrix_examples))
+            if learner.memory is not None:
+                for kind, error in distortions(learner.memory, stream, number).items():
+                    measured.distortion[kind].append(error)
+        measured.task, measured.batches = number + 1, 0
+        on_task(number, fmean(measured.accuracy[-1][: number + 1]) if measured.accuracy else 0.0)
+    with _timed(measured, "evaluation_seconds"):
+        retention = fmean(accuracies(learner, stream, profile.test_examples))
+    bill, memory = learner.footprint(), learner.memory
     return learner, Run(
         experiment=experiment.name,
         profile=profile.name,
@@ -93,24 +112,45 @@ def execute(
         amounts=profile.amounts,
         settings=row.described,
         retention=retention,
-        accuracy=accuracy,
-        untrained=untrained,
-        backward_transfer=None if offline else backward_transfer(accuracy),
-        forward_transfer=None if offline else forward_transfer(accuracy, untrained),
-        distortion=distortion,
+        accuracy=measured.accuracy,
+        untrained=measured.untrained,
+        backward_transfer=None if offline else backward_transfer(measured.accuracy),
+        forward_transfer=None if offline else forward_transfer(measured.accuracy, measured.untrained),
+        distortion=measured.distortion,
         items=len(memory) if memory is not None else row.items,
         bits_per_item=memory.bits_per_item if memory is not None else 0,
         storage_examples=bill.examples["codes"] + bill.examples["parameters"],
         bits=bill.bits,
-        seconds=training,
-        evaluation_seconds=time.perf_counter() - started - training,
-        examples_per_second=sum(len(task.train) for task in stream) / training,
+        seconds=measured.seconds,
+        evaluation_seconds=measured.evaluation_seconds,
+        examples_per_second=sum(len(task.train) for task in stream) / measured.seconds,
         environment=environment() | {"device": str(device)},
     )
 
 
-def accuracies(learner: rc.Learner, stream: list[rc.streams.Task], examples: int, device: torch.device) -> list[float]:
+def _learn(
+    learner: rc.Learner, examples: rc.streams.Examples, measured: Measured, size: int, checkpoint: Checkpoint | None
+) -> None:
+    """What is left of a task."""
+    device = next(learner.model.parameters()).device
+    for x, y in itertools.islice(examples.batches(size), measured.batches, None):
+        with _timed(measured, "seconds"):
+            learner.observe(x.to(device), y, measured.task)
+        measured.batches += 1
+        if checkpoint is not None:
+            checkpoint.save_if_due(learner, vars(measured))
+
+
+@contextmanager
+def _timed(measured: Measured, name: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    setattr(measured, name, getattr(measured, name) + time.perf_counter() - started)
+
+
+def accuracies(learner: rc.Learner, stream: list[rc.streams.Task], examples: int) -> list[float]:
     """Test accuracy on each task, in percent."""
+    device = next(learner.model.parameters()).device
     scores = []
     for number, task in enumerate(stream):
         x, y = task.test[:examples]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import signal
 import traceback
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from recollect.lab import results
+from recollect.lab.checkpoint import Checkpoint
 from recollect.lab.cost import core_seconds
 from recollect.lab.progress import Board
 from recollect.lab.run import execute
@@ -39,11 +41,18 @@ class Job:
     row: Row
     seed: int
     validation: bool = False
+    checkpoint: Path | None = None  # a file that a stopped run goes on from
 
     @property
     def title(self) -> str:
         """The row and its seed."""
         return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What tells this run from others, in plain values."""
+        settings = json.loads(json.dumps(self.row.described))
+        return {"amounts": self.profile.amounts, "seed": self.seed, "settings": settings, "torch": torch.__version__}
 
     @property
     def cost(self) -> float:
@@ -60,7 +69,14 @@ def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: 
         if results.read(folder, experiment, profile, row, seed) is None
     ]
     return [
-        Job(number=number, experiment=experiment, profile=profile, row=row, seed=seed)
+        Job(
+            number=number,
+            experiment=experiment,
+            profile=profile,
+            row=row,
+            seed=seed,
+            checkpoint=results.path_of(folder, experiment.name, profile.name, row.name, seed).with_suffix(".rec"),
+        )
         for number, (seed, row) in enumerate(missing)
     ]
 
@@ -77,10 +93,20 @@ def run(jobs: list[Job], record: Record, *, workers: int, device: torch.device, 
 
 
 def _make(job: Job, record: Record, device: torch.device, on_task: Callable[[int, float], None]) -> tuple[float, float]:
+    checkpoint = None if job.checkpoint is None else Checkpoint(job.checkpoint, job.described)
     _, made = execute(
-        job.experiment, job.profile, job.row, job.seed, device=device, validation=job.validation, on_task=on_task
+        job.experiment,
+        job.profile,
+        job.row,
+        job.seed,
+        device=device,
+        validation=job.validation,
+        on_task=on_task,
+        checkpoint=checkpoint,
     )
     record(made)
+    if checkpoint is not None:
+        checkpoint.done()
     return made.retention, made.seconds
 
 

@@ -40,9 +40,7 @@ class Learner(ABC):
         self.progress: Plain = {}
         self._home: Home | None = None
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Compiled and data-parallel models hide the signature of the model that they wrap.
-        inner = getattr(model, "_orig_mod", getattr(model, "module", model))
-        self._takes_task = "task" in inspect.signature(inner.forward).parameters
+        self._takes_task = takes_task(model)
 
     @property
     def memory(self) -> Memory | None:
@@ -73,7 +71,14 @@ class Learner(ABC):
         save(self, Path(path), progress)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, model: nn.Module | None = None, codec: Codec | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        model: nn.Module | None = None,
+        codec: Codec | None = None,
+        device: torch.device | str = "cpu",
+    ) -> Self:
         """The learner as it was last saved, which goes on bit for bit as the one that was saved would have.
 
         What was given as ``progress`` is its attribute of this name. Random numbers that PyTorch draws without a
@@ -83,8 +88,9 @@ class Learner(ABC):
             path: the file.
             model: for a model of your own, one made as it was; its weights are taken from the file.
             codec: the same for a codec of your own.
+            device: where the model and the codec are to be.
         """
-        learner = load(Path(path), model, codec)
+        learner = load(Path(path), model, codec, torch.device(device))
         if not isinstance(learner, cls):
             raise MemoryFileError(f"{path} holds a {type(learner).__name__}: accepted is a {cls.__name__}")
         return learner
@@ -126,6 +132,13 @@ class Learner(ABC):
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
         return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)
+
+
+def takes_task(model: nn.Module) -> bool:
+    """Whether a model is one of x and t: whether its forward has an argument ``task``."""
+    # Compiled and data-parallel models hide the signature of the model that they wrap.
+    inner = getattr(model, "_orig_mod", getattr(model, "module", model))
+    return "task" in inspect.signature(inner.forward).parameters
 
 
 def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from recollect.memory import file
 from recollect.memory.memory import Memory
@@ -22,8 +23,6 @@ from recollect.rebuild import Plain, described, rebuilt
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from torch import nn
 
     from recollect.codecs.interface import Codec
     from recollect.learners.learner import Learner
@@ -51,21 +50,20 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     if learner.memory is not None:
         commit(learner.memory, path, parts)
     else:
-        learner._home = file.commit(path, learner._home, parts, {}, ())
+        learner._home = file.commit(path, learner._home, file.Change(parts=parts))
     learner.progress = description["progress"]
 
 
-def load(path: Path, model: nn.Module | None, codec: Codec | None) -> Learner:
+def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch.device) -> Learner:
     """The learner that a file holds."""
     with file.reading(path) as reader:
         if "learner" not in reader.parts:
             raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
         memory = restored(Memory, reader, codec) if "memory" in reader.parts else None
-        if memory is None:
-            for _ in reader.segments():
-                reader.damaged("it holds records without a memory")
+        if memory is None and [*reader.segments(), *reader.patches()]:
+            reader.damaged("it holds records without a memory")
         try:
-            learner = _built(reader.parts, model, memory)
+            learner = _built(reader.parts, model, memory, device)
         except BROKEN as error:
             reader.damaged(f"its learner cannot be read ({error})")
         if memory is None:
@@ -73,9 +71,11 @@ def load(path: Path, model: nn.Module | None, codec: Codec | None) -> Learner:
     return learner
 
 
-def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | None) -> Learner:
+def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | None, device: torch.device) -> Learner:
     description: Plain = json.loads(parts["learner"])
-    objects: dict[str, Any] = {"model": module_rebuilt(description["model"], parts["model"], model)}
+    if memory is not None and isinstance(memory.codec, nn.Module):
+        memory.codec.to(device)
+    objects: dict[str, Any] = {"model": module_rebuilt(description["model"], parts["model"], model).to(device)}
     if description["module"] is not None:
         objects["module"] = rebuilt(description["module"], memory=memory)
         objects["module"].restore_optimiser(bytes_to_tensors(parts["optimiser"]))
@@ -85,6 +85,6 @@ def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | No
     learner.learning_rate = description["learning_rate"]
     tensors = bytes_to_tensors(parts["state"])
     torch.set_rng_state(tensors.pop("random"))
-    learner._restore(description["values"], tensors)
+    learner._restore(description["values"], {name: tensor.to(device) for name, tensor in tensors.items()})
     learner.progress = description["progress"]
     return learner

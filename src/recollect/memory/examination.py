@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from recollect.memory.erasure import Erasure
-from recollect.memory.file import HEAD, SCHEMA, DamagedFileError, Home, MemoryFileError, checksum_of, connected
+from recollect.memory.file import (
+    HEAD,
+    SCHEMA,
+    SQLITE_ERRORS,
+    DamagedFileError,
+    Home,
+    MemoryFileError,
+    checksum_of,
+    connected,
+)
 from recollect.memory.memory import Memory
 from recollect.memory.saved import BROKEN, built
 
@@ -24,7 +32,7 @@ class Examination:
 
     ``damage`` says what is wrong, a line each, and ``unchecked`` what could not be looked at though nothing is wrong.
 
-    >>> import tempfile, torch
+    >>> import sqlite3, tempfile
     >>> from pathlib import Path
     >>> from recollect.codecs.pixels import RawPixels
     >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50)
@@ -36,7 +44,7 @@ class Examination:
     ...         changed = connection.execute("UPDATE segment SET data = zeroblob(9)")
     ...     connection.close()
     ...     Examination(path).damage
-    ['its state cannot be read (9 bytes of records: 50 of them take 3700)', 'the checksum of segment 0 is wrong']
+    ['the checksum of segment 0 is wrong', 'its state cannot be read (9 bytes for segment 0: accepted are 3700)']
     >>> whole
     []
     """
@@ -48,17 +56,19 @@ class Examination:
         self.parts: dict[str, bytes] = {}
         self.memory: Memory | None = None
         self.commits = 0
-        self.size = self._left = path.stat().st_size  # bytes, and those that may still be read
+        self.rows = {"segment": 0, "patch": 0}  # how many could be read
         self._sums: dict[str, bytes] = {}
-        self.segments: list[bytes] = []  # their checksums
+        self._sums_of_rows = {"segment": bytearray(), "patch": bytearray()}
         try:
-            with connected(path) as self._connection:
+            with connected(path) as (self._connection, self.size):
+                self._left = self.size  # bytes that may still be read
                 self._check_structure()
                 self._read_parts()
                 self._read_memory()
                 self._check_whole()
         except DamagedFileError as error:
             self.damage.append(f"SQLite cannot open it ({error.__cause__})")
+            self.size = path.stat().st_size
             self._check_length()
 
     def _check_length(self) -> None:
@@ -87,31 +97,31 @@ class Examination:
 
     def _read_memory(self) -> None:
         """The memory from what there is, whatever was found so far: its records may contradict its counts as well."""
-        total = [size or 0 for (size,) in self._query("SELECT sum(length(data)) FROM segment", "the table segment")]
-        segments = self._read_segments()
+        segments, patches = self._numbered("segment"), (data for _, data in self._numbered("patch"))
         if "memory" in self.parts:
             try:
-                self.memory = built(Memory, self.parts, sum(total), segments, None)
+                self.memory = built(Memory, self.parts, self.size, segments, patches, codec=None)
             except MemoryFileError as error:
                 self.unchecked.append(f"its state and records ({error})")
             except BROKEN as error:
                 self.damage.append(f"its state cannot be read ({error})")
-        for _ in segments:  # those that were not asked for
+        for _ in itertools.chain(segments, patches):  # those that were not asked for
             pass
-        if "memory" not in self.parts and self.segments:
+        if "memory" not in self.parts and any(self.rows.values()):
             self.damage.append("it holds records without a memory")
 
-    def _read_segments(self) -> Iterator[tuple[int, bytes]]:
-        numbers = self._numbers("segment")
+    def _numbered(self, table: str) -> Iterator[tuple[int, bytes]]:
+        numbers = self._numbers(table)
         for before, number in itertools.pairwise([-1, *numbers]):
             if number > before + 1:
-                missing = f"segments {before + 1} to" if number > before + 2 else "segment"
-                self.damage.append(f"there is no {missing} {number - 1}")
+                missing = f"{before + 1} to {number - 1}" if number > before + 2 else f"{before + 1}"
+                self.damage.append(f"there is no {table} {missing}")
         for number in numbers:
-            for checksum, data in self._row("segment", number, "checksum, data", bytes, bytes):
-                if checksum != checksum_of(f"segment {number}", data):
-                    self.damage.append(f"the checksum of segment {number} is wrong")
-                self.segments.append(checksum)
+            for checksum, data in self._row(table, number, "checksum, data", bytes, bytes):
+                if checksum != checksum_of(f"{table} {number}", data):
+                    self.damage.append(f"the checksum of {table} {number} is wrong")
+                self.rows[table] += 1
+                self._sums_of_rows[table] += checksum
                 yield number, data
 
     def _check_whole(self) -> None:
@@ -125,14 +135,15 @@ class Examination:
                 identity=head["identity"],
                 commits=self.commits,
                 parts=self._sums,
-                segments=self.segments,
+                segments=bytes(self._sums_of_rows["segment"]),
+                patches=bytes(self._sums_of_rows["patch"]),
                 audit=audit,
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             self.damage.append("its head cannot be read or found")
             return
         if home.checksum != of_whole:
-            self.damage.append("its parts, segments and audit are not those of one commit")
+            self.damage.append("its parts, records and audit are not those of one commit")
 
     def _rows(self, table: str, columns: str, *kinds: type) -> Iterator[tuple[Any, ...]]:
         for number in self._numbers(table):
@@ -158,7 +169,7 @@ class Examination:
         try:
             # No more rows than the file has bytes: pages that are damaged may lead in a circle.
             yield from itertools.islice(self._connection.execute(statement), self.size)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             line = f"SQLite cannot read {what} ({error})"
             self.damage += [line] if line not in self.damage else []
 

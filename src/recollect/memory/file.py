@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     Watch = Callable[[int], object]  # is told how many bytes were read
 
 FORMAT = 1
-MAGIC = b"SQLite format 3\0"
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (
     "CREATE TABLE part (name TEXT NOT NULL, checksum BLOB NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE patch (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE audit (time TEXT NOT NULL, items INTEGER NOT NULL, rule TEXT NOT NULL)",
 )
+SUM = 16  # bytes of a checksum
+LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # its message may quote a damaged file, in bytes that are no text
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -52,8 +55,11 @@ class Home:
     identity: str
     commits: int = 0
     parts: Mapping[str, bytes] = field(default_factory=dict)
-    segments: Sequence[bytes] = ()
+    segments: bytes = b""  # their checksums, one behind the other
+    patches: bytes = b""
+    patch_bytes: int = 0
     audit: Sequence[Erasure] = ()
+    tried: list[Home] = field(default_factory=list)  # later states, of which it is not known if the file has them
 
     @property
     def head(self) -> bytes:
@@ -65,53 +71,61 @@ class Home:
         """Of all checksums together, so that no part or segment can be that of another commit."""
         named = (name.encode() + checksum for name, checksum in sorted(self.parts.items()))
         lines = (json.dumps(vars(line)).encode() for line in self.audit)
-        return checksum_of(HEAD, b"\n".join([self.head, *named, *self.segments, *lines]))
+        return checksum_of(HEAD, b"\n".join([self.head, *named, self.segments, self.patches, *lines]))
 
 
-def commit(
-    path: Path,
-    home: Home | None,
-    parts: Mapping[str, bytes],
-    segments: Mapping[int, bytes],
-    audit: Sequence[Erasure],
-) -> Home:
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is to be written.
+
+    Parts, of which those that are not given stay as they are, since someone else keeps them in the file. Of the records
+    either a patch or all segments that changed since they were last written, which then take the place of all patches.
+    """
+
+    parts: Mapping[str, bytes]
+    segments: Mapping[int, bytes] = field(default_factory=dict)
+    patch: bytes | None = None
+    audit: Sequence[Erasure] = ()
+
+    def after(self, before: Home) -> Home:
+        """The state that it leads to."""
+        segments, patches, patch_bytes = bytearray(before.segments), b"", 0
+        for number, data in sorted(self.segments.items()):
+            segments[SUM * number : SUM * (number + 1)] = checksum_of(f"segment {number}", data)
+        if self.patch is not None:
+            checksum = checksum_of(f"patch {len(before.patches) // SUM}", self.patch)
+            patches, patch_bytes = before.patches + checksum, before.patch_bytes + len(self.patch)
+        return replace(
+            before,
+            commits=before.commits + 1,
+            parts={**before.parts, **{name: checksum_of(name, data) for name, data in self.parts.items()}},
+            segments=bytes(segments),
+            patches=patches,
+            patch_bytes=patch_bytes,
+            audit=[*self.audit],
+            tried=[],
+        )
+
+
+def commit(path: Path, home: Home | None, change: Change) -> Home:
     """Make a state durable, and return what is to be given as ``home`` when the next one is committed.
 
-    Without a home, or with one at another path, all of the state is given, and the file must be new. Otherwise
-    segments that did not change are left out, and parts that did not change are not written again; parts that are not
-    given, since someone else keeps them in the file, stay as they are.
+    Without a home, or with one at another path, the change has all segments, and the file must be new.
     """
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    sums = dict(enumerate(before.segments)) | {n: checksum_of(f"segment {n}", data) for n, data in segments.items()}
-    after = replace(
-        before,
-        commits=before.commits + 1,
-        parts={**before.parts, **{name: checksum_of(name, data) for name, data in parts.items()}},
-        segments=[sums[number] for number in range(len(sums))],
-        audit=[*audit],
-    )
     existed = path.exists()
     try:
-        with closing(_connect(path, "rwc")) as connection:
-            _write(connection, before, after, parts, segments, fresh=fresh)
-    except sqlite3.Error as error:
+        with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
+            return _write(connection, before, change, fresh=fresh)
+    except SQLITE_ERRORS as error:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
         _explain(error, path)
-    return after
 
 
-def _write(
-    connection: sqlite3.Connection,
-    before: Home,
-    after: Home,
-    parts: Mapping[str, bytes],
-    segments: Mapping[int, bytes],
-    *,
-    fresh: bool,
-) -> None:
+def _write(connection: sqlite3.Connection, home: Home, change: Change, *, fresh: bool) -> Home:
     connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA journal_mode = DELETE")
     # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
@@ -119,51 +133,66 @@ def _write(
     connection.execute("PRAGMA secure_delete = ON")  # zeros over all that is replaced, so that nothing lingers
     connection.execute("BEGIN IMMEDIATE")
     try:
+        before = home
         if not fresh or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            _check_unchanged(connection, before, fresh=fresh)
+            before = _unchanged(connection, home, fresh=fresh)
         else:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
-        changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
-        connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in (*changed, HEAD)])
-        rows = [(name, after.parts[name], parts[name]) for name in changed]
-        connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
-        connection.executemany(
-            "REPLACE INTO segment VALUES (?, ?, ?)",
-            ((number, after.segments[number], data) for number, data in segments.items()),
-        )
-        lines = after.audit[len(before.audit) :]
-        connection.executemany("INSERT INTO audit VALUES (?, ?, ?)", [(a.time, a.items, a.rule) for a in lines])
+        after = change.after(before)
+        # An interrupt that comes while SQLite commits is raised when it has committed: the state is there after all.
+        home.tried[:] = [before, after]
+        _write_parts(connection, before, after, change)
+        segments = ((n, after.segments[SUM * n : SUM * (n + 1)], data) for n, data in change.segments.items())
+        connection.executemany("REPLACE INTO segment VALUES (?, ?, ?)", segments)
+        if change.patch is None:
+            connection.execute("DELETE FROM patch")
+        else:
+            row = (len(before.patches) // SUM, after.patches[-SUM:], change.patch)
+            connection.execute("INSERT INTO patch VALUES (?, ?, ?)", row)
+        lines = [(line.time, line.items, line.rule) for line in after.audit[len(before.audit) :]]
+        connection.executemany("INSERT INTO audit VALUES (?, ?, ?)", lines)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return after
 
 
-def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: bool) -> None:
-    """Make sure that the file is as this writer left it: another writer's work must not be lost."""
+def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, change: Change) -> None:
+    changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
+    connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in (HEAD, *changed)])
+    rows = [(name, after.parts[name], change.parts[name]) for name in changed]
+    connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
+
+
+def _unchanged(connection: sqlite3.Connection, home: Home, *, fresh: bool) -> Home:
+    """The state of the file, which must be one that this writer left: another writer's work must not be lost."""
     if fresh:
-        raise MemoryFileError(f"{before.path} exists: accepted is a new file, or the one this memory was opened from")
+        raise MemoryFileError(f"{home.path} exists: accepted is a new file, or the one this memory was opened from")
     row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
-    if row is None or row[0] != before.checksum:
-        raise MemoryFileError(
-            f"{before.path} was changed by another writer after commit {before.commits}: a file has one writer; open "
-            f"it again to go on from its state, or commit to another file"
-        )
+    for left in (home, *home.tried):
+        if row == (left.checksum,):
+            return left
+    raise MemoryFileError(
+        f"{home.path} was changed by another writer after commit {home.commits}: a file has one writer; open it again "
+        f"to go on from its state, or commit to another file"
+    )
 
 
 class Reader:
     """A file that is open for reading, in the state of one commit."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, watch: Watch) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, length: int, watch: Watch) -> None:
         self.path, self._connection, self._watch = path, connection, watch
-        self._left = path.stat().st_size  # bytes that may still be read
+        self.length = self._left = length  # bytes, and how many of them may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
         self._sums: dict[str, bytes] = {}
+        self._segments = bytearray()
         for name, checksum, data in self._rows("SELECT name, checksum, data FROM part", str, bytes, bytes):
             if name in self._sums:
                 self.damaged(f"there are two parts {name!r}")
@@ -172,22 +201,32 @@ class Reader:
                 self.damaged(f"the checksum of part {name!r} is wrong")
         audit = self._rows("SELECT time, items, rule FROM audit ORDER BY rowid", str, int, str)
         self.audit = [Erasure(*line) for line in audit]
-        self.segment_bytes = self._number("SELECT coalesce(sum(length(data)), 0) FROM segment")
 
     def segments(self) -> Iterator[tuple[int, bytes]]:
-        """The segments in order. Only when the last was given is it sure that the state is whole."""
-        sums = []
-        columns = "SELECT number, checksum, data FROM segment ORDER BY number"
-        for expected, (number, checksum, data) in enumerate(self._rows(columns, int, bytes, bytes)):
-            if number != expected:
-                self.damaged(f"there is no segment {expected}")
-            if checksum != checksum_of(f"segment {number}", data):
-                self.damaged(f"the checksum of segment {number} is wrong")
-            sums.append(checksum)
+        """The segments in order."""
+        for number, data, checksum in self._numbered("segment"):
+            self._segments += checksum
             yield number, data
-        self.home = self._home(sums)
 
-    def _home(self, segments: list[bytes]) -> Home:
+    def patches(self) -> Iterator[bytes]:
+        """The patches in order, after the segments. Only when the last was given is it sure that the state is whole."""
+        checksums, size = bytearray(), 0
+        for _, data, checksum in self._numbered("patch"):
+            checksums += checksum
+            size += len(data)
+            yield data
+        self.home = self._home(bytes(checksums), size)
+
+    def _numbered(self, table: str) -> Iterator[tuple[int, bytes, bytes]]:
+        rows = self._rows(f"SELECT number, checksum, data FROM {table} ORDER BY number", int, bytes, bytes)
+        for expected, (number, checksum, data) in enumerate(rows):
+            if number != expected:
+                self.damaged(f"there is no {table} {expected}")
+            if checksum != checksum_of(f"{table} {number}", data):
+                self.damaged(f"the checksum of {table} {number} is wrong")
+            yield number, data, checksum
+
+    def _home(self, patches: bytes, patch_bytes: int) -> Home:
         try:
             head = json.loads(self.parts.pop(HEAD))
             home = Home(
@@ -195,10 +234,12 @@ class Reader:
                 identity=head["identity"],
                 commits=head["commits"],
                 parts={name: checksum for name, checksum in self._sums.items() if name != HEAD},
-                segments=segments,
+                segments=bytes(self._segments),
+                patches=patches,
+                patch_bytes=patch_bytes,
                 audit=self.audit,
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             self.damaged("its head cannot be read")
         if home.checksum != self._sums[HEAD]:
             self.damaged("its parts are not those of one commit")
@@ -208,9 +249,6 @@ class Reader:
         found = [statement for (statement,) in self._rows("SELECT sql FROM sqlite_schema ORDER BY rowid", str)]
         if found != [*SCHEMA]:
             self.damaged("its tables are not those of a memory")
-
-    def _number(self, query: str) -> int:
-        return next(self._rows(query, int))[0]
 
     def _rows(self, query: str, *kinds: type) -> Iterator[tuple[Any, ...]]:
         """Rows of values of these kinds, as long as there are no more of them than the file has bytes."""
@@ -232,29 +270,28 @@ class Reader:
 @contextmanager
 def reading(path: Path, watch: Watch = lambda size: None) -> Iterator[Reader]:
     """Read the last state that was committed to a file, while others may read it too."""
-    with connected(path) as connection:
-        yield Reader(path.resolve(), connection, watch)
+    with connected(path) as (connection, length):
+        yield Reader(path.resolve(), connection, length, watch)
 
 
 @contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that sees the file of a memory in the state of one commit, and trusts nothing in it."""
-    path = path.resolve()
-    with path.open("rb") as file:
-        start = file.read(len(MAGIC))
-    if not start:
-        raise MemoryFileError(f"{path} is empty: nothing was committed to it")
-    if start != MAGIC:
-        raise MemoryFileError(f"{path} is no file of a memory: it does not begin as a database of SQLite does")
+def connected(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """A connection that sees the file of a memory in the state of one commit and trusts nothing in it; its length."""
+    path = path.resolve(strict=True)
     try:
         with closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
-            # A length that damage made up must not be allocated.
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, PAGE))
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute("BEGIN")
+            # The first look takes the lock and undoes what a killed writer left: now the length is that of a state.
+            connection.execute("PRAGMA schema_version")
+            length = path.stat().st_size
+            if not length:
+                raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+            # A length that damage made up must not be allocated.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(length, PAGE), LONGEST))
             _check_kind(connection, path)
-            yield connection
-    except sqlite3.Error as error:
+            yield connection, length
+    except SQLITE_ERRORS as error:
         _explain(error, path)
 
 
@@ -273,18 +310,18 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def checksum_of(name: str, data: bytes) -> bytes:
     """Of the name too, so that two parts cannot change places."""
-    digest = hashlib.blake2b(name.encode() + b"\0", digest_size=16)
+    digest = hashlib.blake2b(name.encode() + b"\0", digest_size=SUM)
     digest.update(data)
     return digest.digest()
 
 
-def _explain(error: sqlite3.Error, path: Path) -> NoReturn:
+def _explain(error: Exception, path: Path) -> NoReturn:
     """Say what SQLite's error means for a file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             raise MemoryFileError(f"{path} is being written by another process: a file has one writer") from error
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
             raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             raise MemoryFileError(f"{path} cannot be opened or written ({error})") from error

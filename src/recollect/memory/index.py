@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,8 @@ from recollect.packing import blocks
 
 if TYPE_CHECKING:
     from recollect.checks import Integers
+
+FEW = 64  # of the slots may be touched for a patch: one in so many
 
 Slots = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.uint8]
@@ -32,10 +35,19 @@ class BitArray:
         self.width = width
         self.row_bytes = -(-width // 8)
         self.buffer = np.zeros(-(-length * width // 8), np.uint8)
-        # A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row.
-        field = np.packbits(np.arange(8 * self.row_bytes) < width)
-        self._masks = np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
-        self._reach = np.arange(self.row_bytes + 1)
+
+    # Made when they are first used: for a wide field they take many times its size, which opening a file must not.
+
+    @functools.cached_property
+    def _masks(self) -> Rows:
+        """A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row."""
+        field = np.full(self.row_bytes, 0xFF, np.uint8)
+        field[-1:] = 0xFF << (8 * self.row_bytes - self.width) & 0xFF
+        return np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
+
+    @functools.cached_property
+    def _reach(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.row_bytes + 1)
 
     @property
     def nbytes(self) -> int:
@@ -105,8 +117,8 @@ def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:
 class PackedIndex:
     """The index buffer: for each slot a packed code, a label, a task and an id, each kind in a `BitArray`.
 
-    Slots are grouped in segments of a few thousand bytes, and the index knows which of them were ``changed``: that is
-    all a file has to write.
+    For its file it knows which slots were ``touched`` since the last commit, as long as they are few, and which
+    segments, of a few thousand bytes each, ``changed`` since they were last written.
     """
 
     def __init__(self, length: int, *, code_bits: int, label_bits: int, task_bits: int, id_bits: int = 64) -> None:
@@ -117,6 +129,7 @@ class PackedIndex:
         self.ids = BitArray(length, id_bits)
         self.segment_slots = segment_slots(code_bits + label_bits + task_bits + id_bits)
         self.changed = np.ones(-(-length // self.segment_slots), np.bool_)
+        self.touched: list[Slots] | None = []
 
     @property
     def arrays(self) -> dict[str, BitArray]:
@@ -135,7 +148,7 @@ class PackedIndex:
 
     def write(self, slots: Slots, codes: Rows, labels: Integers, tasks: Integers, ids: Integers) -> None:
         """Put whole records at ``slots``."""
-        self.changed[slots // self.segment_slots] = True
+        self._touch(slots)
         self.codes.write(slots, codes)
         self.labels.write_integers(slots, labels)
         self.tasks.write_integers(slots, tasks)
@@ -143,15 +156,52 @@ class PackedIndex:
 
     def move(self, sources: Slots, targets: Slots) -> None:
         """Copy whole records from slots to other slots; all are read before one is written."""
-        self.changed[targets // self.segment_slots] = True
+        self._touch(targets)
         for array in self.arrays.values():
             array.write(targets, array.read(sources))
 
     def clear(self, slots: Slots) -> None:
         """Write zeros over whole records."""
-        self.changed[slots // self.segment_slots] = True
+        self._touch(slots)
         for array in self.arrays.values():
             array.write(slots, np.zeros((len(slots), array.row_bytes), np.uint8))
+
+    def _touch(self, slots: Slots) -> None:
+        self.changed[slots // self.segment_slots] = True
+        if self.touched is not None:
+            self.touched.append(slots)
+            if sum(map(len, self.touched)) > self.length // FEW:
+                self.touched = None
+
+    def patch(self) -> bytes | None:
+        """The records that were touched, with their slots before them; None if they were many."""
+        if self.touched is None:
+            return None
+        slots = np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
+        return slots.astype("<i8").tobytes() + b"".join(array.read(slots).tobytes() for array in self.arrays.values())
+
+    def apply(self, patch: bytes) -> None:
+        """Put the records of a patch in their slots."""
+        count, rest = divmod(len(patch), 8 + sum(array.row_bytes for array in self.arrays.values()))
+        slots = np.frombuffer(patch, "<i8", count).astype(np.int64)
+        if (
+            rest
+            or not np.array_equal(slots, np.unique(slots))
+            or (count and not 0 <= slots[0] <= slots[-1] < self.length)
+        ):
+            raise ValueError("a patch with records that do not fit")
+        place = 8 * count
+        for array in self.arrays.values():
+            rows = np.frombuffer(patch, np.uint8, count * array.row_bytes, place)
+            array.write(slots, rows.reshape(count, array.row_bytes))
+            place += rows.size
+        self.changed[slots // self.segment_slots] = True
+
+    def committed(self, *, folded: bool) -> None:
+        """All is in the file: by segments that were ``folded`` into it, or by patches on top of them."""
+        self.touched = []
+        if folded:
+            self.changed[:] = False
 
     def segment(self, number: int) -> bytes:
         """The bytes of a segment, kind after kind."""
@@ -159,8 +209,11 @@ class PackedIndex:
 
     def restore(self, number: int, data: bytes) -> None:
         """Put back what `segment` gave."""
+        parts = self._parts(number)
+        if len(data) != sum(map(len, parts)):
+            raise ValueError(f"{len(data)} bytes for segment {number}: accepted are {sum(map(len, parts))}")
         place = 0
-        for part in self._parts(number):
+        for part in parts:
             part[:] = np.frombuffer(data, np.uint8, len(part), place)
             place += len(part)
 

@@ -35,6 +35,7 @@ BROKEN = (
     ValueError,
     safetensors.SafetensorError,
 )
+PATCHES = 50  # they may take one in so many bytes of the records
 SETTINGS = ("capacity", "admission", "classes", "tasks", "scheme")
 
 
@@ -62,26 +63,32 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     items were forgotten, but not that others came.
     """
     index, home, parts = memory._index, memory._home, {**parts_of(memory), **more}
-    fresh = home is None or home.path != path.resolve()
-    if home is not None and not fresh and memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
+    patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
+    if home is None or home.path != path.resolve():
+        patch, numbers = None, range(len(index.changed))
+    elif memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
         raise file.MemoryFileError(
             f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
             f"{memory.seen}: accepted are Learner.save, which commits both, and another file"
         )
-    numbers = range(len(index.changed)) if fresh else np.flatnonzero(index.changed).tolist()
-    segments = {number: index.segment(number) for number in numbers}
-    memory._home, memory._seen_at_home = file.commit(path, home, parts, segments, memory.audit), memory.seen
-    index.changed[:] = False
+    elif patch is not None:
+        # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
+        erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
+        patch = None if erased or large else patch
+    segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
+    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit)
+    memory._home, memory._seen_at_home = file.commit(path, home, change), memory.seen
+    index.committed(folded=patch is None)
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     """The memory that a file holds."""
     if "memory" not in reader.parts:
-        for _ in reader.segments():
+        if [*reader.segments(), *reader.patches()]:
             reader.damaged("it holds records without a memory")
         raise file.MemoryFileError(f"{reader.path} holds no memory: accepted is a file that one was committed to")
     try:
-        memory = built(kind, reader.parts, reader.segment_bytes, reader.segments(), codec)
+        memory = built(kind, reader.parts, reader.length, reader.segments(), reader.patches(), codec=codec)
     except BROKEN as error:
         reader.damaged(f"its state cannot be read ({error})")
     memory.audit = [*reader.audit]
@@ -92,27 +99,36 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
 def built(
     kind: type[M],
     parts: Mapping[str, bytes],
-    segment_bytes: int,
+    length: int,
     segments: Iterable[tuple[int, bytes]],
+    patches: Iterable[bytes],
+    *,
     codec: Codec | None,
 ) -> M:
-    """A memory from its parts and segments; one of the errors in BROKEN if they contradict each other."""
+    """A memory from what a file of this length holds; one of the errors in BROKEN if it contradicts itself."""
     state: Plain = json.loads(parts["memory"])
     codec = _codec(state, parts.get("codec"), codec)
     settings = {name: state[name] for name in SETTINGS}
     widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
-    # Before anything is allocated: the file may not ask for more than it holds.
-    if (expected := PackedIndex.bytes_of(settings["capacity"], widths)) != segment_bytes:
-        raise ValueError(f"{segment_bytes} bytes of records: {settings['capacity']} of them take {expected}")
+    if PackedIndex.bytes_of(settings["capacity"], widths) > length:
+        raise ValueError(f"it is too short for {settings['capacity']} records")
+    if settings["admission"] == "balanced" and settings["classes"] != len(state["counts"]["held"]):
+        raise ValueError(f"it counts {len(state['counts']['held'])} classes, and not {settings['classes']}")
     memory = kind(codec, **settings)
+    found = 0
     for number, data in segments:
         memory._index.restore(number, data)
+        found += 1
+    if found != len(memory._index.changed):
+        raise ValueError(f"it holds {found} segments, and not {len(memory._index.changed)}")
+    memory._index.changed[:] = False
+    for patch in patches:
+        memory._index.apply(patch)
     memory.seen = int(state["seen"])
     memory._admission.restore(state["counts"])
     for name, generator in _generators(memory).items():
         generator.bit_generator.state = state["random"][name]
     _check_records(memory)
-    memory._index.changed[:] = False
     return memory
 
 
@@ -153,16 +169,18 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
 
 
 def _empty(description: Plain, weights: bytes | None) -> Any:
-    if weights is None:
-        if "training" in description:
-            raise ValueError(f"no weights of a {description['class']}")
-        return rebuilt(description)
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
-        shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in rebuilt(description).state_dict().items()}
-    if shapes != {name: (tensor.shape, tensor.dtype) for name, tensor in bytes_to_tensors(weights).items()}:
+        module = rebuilt(description)
+    expected = module.state_dict() if isinstance(module, nn.Module) else {}
+    given = bytes_to_tensors(weights) if weights is not None else {}
+    if _shapes(expected) != _shapes(given):
         raise ValueError(f"weights that are not those of a {description['class']}")
     return rebuilt(description)
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def tensors_to_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:

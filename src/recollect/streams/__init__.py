@@ -1,5 +1,8 @@
 """Streams of tasks to learn from."""
 
+from recollect.streams.cifar import cifar10 as cifar10
+from recollect.streams.cifar import incremental_cifar100 as incremental_cifar100
 from recollect.streams.mnist import mnist_rotations as mnist_rotations
+from recollect.streams.omniglot import omniglot as omniglot
 from recollect.streams.task import Examples as Examples
 from recollect.streams.task import Task as Task

@@ -12,6 +12,7 @@ from recollect.checks import check_at_least
 from recollect.data import Digits, mnist
 from recollect.streams.task import Examples, Task
 
+DIGITS = tuple(range(10))
 HELD_OUT = 10_000  # training images that `validation` keeps for testing
 
 
@@ -58,6 +59,7 @@ def mnist_rotations(
                 name=f"{angle:.1f} degrees",
                 train=Examples(rotate(pool.images[chosen], angle), pool.y[chosen]),
                 test=Examples(rotate(test.images, angle), test.y.clone()),
+                classes=DIGITS,
             )
         )
     return stream

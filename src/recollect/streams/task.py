@@ -46,8 +46,9 @@ class Examples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One task."""
+    """One task. Its classes are those it may ask for, whether or not its examples have them all."""
 
     name: str
     train: Examples
     test: Examples
+    classes: tuple[int, ...]

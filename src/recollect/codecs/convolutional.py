@@ -1,0 +1,103 @@
+"""What the discrete and the continuous autoencoder share: three convolutions, a 2x2 map, three deconvolutions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from recollect.budget import check_autoencoder_shape
+from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
+from recollect.seeding import initial_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LAYERS = 3
+BOTTLENECK = 2  # the code is a 2x2 map
+
+
+class ConvolutionalAutoencoder(nn.Module):
+    """Layers, weights and loss; what the four values a filter at the bottleneck mean is left to its heirs.
+
+    Args:
+        shape: channels, height and width of the images; height and width from 8 to 64.
+        filters: in each layer.
+        normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
+            layer.
+        seed: of the initial weights.
+    """
+
+    def __init__(self, shape: Sequence[int], filters: int, *, normalised: bool, seed: int) -> None:
+        super().__init__()
+        self.shape = channels, height, width = check_autoencoder_shape(shape)
+        self.filters = filters
+        sizes = [*zip(_sizes(height), _sizes(width), strict=True)]
+        strides = [*zip(_strides(height), _strides(width), strict=True)]
+        widths = [channels, *[filters] * LAYERS]
+        layers = [(widths[n], widths[n + 1], sizes[n], strides[n]) for n in range(LAYERS)]
+        with initial_weights(seed, type(self).__name__):
+            self.encoder = nn.Sequential(Convolution(*layers[0]))
+            for layer in layers[1:]:
+                self.encoder.extend([*self._between(normalised), Convolution(*layer)])
+            self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
+            for layer in layers[-2::-1]:
+                self.decoder.extend([*self._between(normalised), Deconvolution(*layer)])
+
+    def _between(self, normalised: bool) -> list[nn.Module]:
+        return [nn.GroupNorm(1, self.filters), nn.SiLU()] if normalised else [nn.ReLU()]
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of parameters; 100 f^2 + 50 ch f + 5 f + ch with f filters for the paper's own."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    @property
+    def storage_bits(self) -> int:
+        """Bits of the parameters."""
+        return sum(8 * parameter.nbytes for parameter in self.parameters())
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def loss(self, x: torch.Tensor) -> torch.Tensor:
+        """Binary cross entropy between ``x`` and its reconstruction through a code."""
+        return F.binary_cross_entropy_with_logits(self(x), x)
+
+    def _bottleneck(self, x: torch.Tensor) -> torch.Tensor:
+        """What the encoder says of images, n x 4 f; the values of a place of the 2x2 map lie together."""
+        return self.encoder(x).permute(0, 2, 3, 1).reshape(len(x), BOTTLENECK**2 * self.filters)
+
+    def _picture(self, values: torch.Tensor) -> torch.Tensor:
+        """Logits of images, from values at the bottleneck in the same order; those of an image may have any shape."""
+        maps = values.reshape(len(values), BOTTLENECK, BOTTLENECK, self.filters).permute(0, 3, 1, 2)
+        return self.decoder(maps)
+
+
+def _strides(size: int) -> tuple[int, ...]:
+    """Strides that take ``size`` to 2 in three layers: as even as can be, then as small as can be.
+
+    >>> _strides(28), _strides(32)
+    ((3, 3, 2), (3, 3, 2))
+    """
+    # With kernel 5 and padding 2 a stride s takes n to ceil(n / s), so only the product of the strides counts.
+    fitting = (
+        strides
+        for strides in itertools.combinations_with_replacement(range(KERNEL, 0, -1), LAYERS)
+        if math.ceil(size / math.prod(strides)) == BOTTLENECK
+    )
+    return min(fitting, key=lambda strides: (strides[0], math.prod(strides)))
+
+
+def _sizes(size: int) -> list[int]:
+    """Sizes of the maps, from the image to the code.
+
+    >>> _sizes(28), _sizes(32)
+    ([28, 10, 4, 2], [32, 11, 4, 2])
+    """
+    return [*itertools.accumulate(_strides(size), lambda n, stride: math.ceil(n / stride), initial=size)]

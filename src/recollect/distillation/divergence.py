@@ -1,0 +1,70 @@
+"""How far a student is from its teacher: what distillation makes small, and what makes an example hard."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from recollect.learners.learner import takes_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import nn
+
+    from recollect.distillation.sampling import Recollections
+
+
+class Divergence:
+    """The divergence of Kullback and Leibler from the teacher's probabilities to the student's, for each example.
+
+    It is the cross entropy with the teacher's output as the label, less the teacher's own entropy: its gradient is the
+    same, and it is 0 where the student says what the teacher says, even of what the teacher is not sure of.
+
+    Args:
+        teacher: whose outputs are logits; None has the stored labels teach.
+        student: whose outputs are logits of the same classes.
+    """
+
+    def __init__(self, teacher: nn.Module | None, student: nn.Module) -> None:
+        self.teacher, self.student = teacher, student
+        self._takes_task = {model: takes_task(model) for model in (teacher, student) if model is not None}
+
+    def __call__(self, recollections: Recollections) -> torch.Tensor:
+        """One number an example; only the student is differentiated."""
+        if self.teacher is None:
+            labels = _stored(recollections.y, "label", "there is no teacher")
+            return F.cross_entropy(self._logits(self.student, recollections), labels, reduction="none")
+        with predicting(self.teacher):
+            log_p = self._logits(self.teacher, recollections).log_softmax(-1)
+        log_q = self._logits(self.student, recollections).log_softmax(-1)
+        p = log_p.exp()
+        # Where a mask of the task leaves no probability at all, infinities would meet.
+        return torch.where(p > 0, p * (log_p - log_q), 0).sum(-1)
+
+    def _logits(self, model: nn.Module, recollections: Recollections) -> torch.Tensor:
+        if self._takes_task[model]:
+            return model(recollections.x, _stored(recollections.task, "task", "a model takes the task"))
+        return model(recollections.x)
+
+
+@contextmanager
+def predicting(model: nn.Module) -> Iterator[None]:
+    """Let a model predict, without gradients, and leave it in the mode that it was in."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def _stored(values: torch.Tensor | None, kind: str, reason: str) -> torch.Tensor:
+    if values is None:
+        raise ValueError(f"{reason}, and recollections have no {kind}: accepted is a sampler of a memory")
+    return values
