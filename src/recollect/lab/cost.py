@@ -1,4 +1,4 @@
-"""About how long a run takes: for the time left, and for `recollect list`. Right within a factor of two on a CPU."""
+"""About how long a run takes: for the time left, and for `recollect list`. Roughly right on a server CPU."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from recollect.budget import filters_of
 if TYPE_CHECKING:
     from recollect.lab.experiment import Profile, Row
 
-# One core of a server CPU: products a second in the codec, and seconds for an image, a step, a projected step.
-FLOPS, JPEG_IMAGE, STEP, GEM_STEP, TEST_EXAMPLE = 55e9, 1e-4, 1e-3, 6e-3, 4e-6
+# One core of a server CPU: products a second in the codec, and seconds for an image, a step, a projected step, the
+# weights of a past task.
+FLOPS, JPEG_IMAGE, STEP, GEM_STEP, EWC_TASK, TEST_EXAMPLE = 50e9, 1.7e-4, 1.2e-3, 5e-3, 3.5e-4, 7e-6
 
 
 def core_seconds(row: Row, profile: Profile) -> float:
@@ -24,6 +25,8 @@ def core_seconds(row: Row, profile: Profile) -> float:
         per_task = row.items / profile.tasks
         decoded = profile.tasks / 2 * min(settings.get("memory_batch") or per_task, per_task)
         per_batch += GEM_STEP
+    if row.learner is rc.EWC:
+        per_batch += EWC_TASK * profile.tasks / 2
     if row.codec is rc.JPEG:
         per_batch += JPEG_IMAGE * (decoded + new)
     if row.codec is rc.DiscreteAutoencoder:
