@@ -138,6 +138,8 @@ def test_a_ring_is_the_most_recent_of_each_task(tasks: list[int], capacity: int,
         for number, task in enumerate(part, start=start):
             model[task].append(number)
         ids, _, held_tasks = rig.held()
+        free = np.setdiff1d(np.arange(capacity), rig.rule.slots(np.arange(len(ids))))
+        assert not any(array.read(free).any() for array in rig.index.arrays.values())
         for task, queue in model.items():
             assert {i for i, t in zip(ids, held_tasks, strict=True) if t == task} == set(queue)
         assert len(ids) == sum(map(len, model.values()))

@@ -43,6 +43,8 @@ def test_the_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
             assert str(memory.footprint()) in capsys.readouterr().out
     assert "620 3 983" in capsys.readouterr().out
     digits = torch.cat([task.train.y for task in small])
+    memory = names["memory"]
+    assert isinstance(memory, rc.Memory)
     assert len(memory) == int((digits != 7).sum())
 
 

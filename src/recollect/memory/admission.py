@@ -293,13 +293,21 @@ class Ring:
         return slots
 
     def commit(self) -> None:
-        """Move to new runs if the shares changed."""
+        """Move to new runs if the shares changed, and leave no record behind."""
+        left: list[Slots] = []
+        taken: list[Slots] = []
         for task, old in self.rings.items():
             new = self._next[task]
             if new.share != old.share:
                 # Shares only shrink, so runs move towards the first slot: none is written over before it was moved.
                 newest = old.newest(new.share)
-                self.index.move(newest, new.start + np.arange(len(newest)))
+                targets = new.start + np.arange(len(newest))
+                self.index.move(newest, targets)
+                left.append(old.newest(old.held))
+                taken.append(targets)
+        if left:
+            # A copy that stayed would outlive its item: forgetting knows only the slots of items.
+            self.index.clear(np.setdiff1d(np.concatenate(left), np.concatenate(taken)))
         self.rings = self._next
 
     def forget(self, ranks: Integers) -> None:
@@ -327,6 +335,9 @@ class Ring:
             end = run.start + run.share
         if end > self.capacity:
             raise ValueError(f"runs up to slot {end} in a memory of {self.capacity}")
+        tasks = self.index.tasks.read_integers(self.slots(np.arange(self.held)))
+        if not np.array_equal(tasks, np.repeat([*self.rings], [run.held for run in self.rings.values()])):
+            raise ValueError("runs of tasks that are not those of the records")
 
     def slots(self, ranks: Integers) -> Slots:
         """Run after run."""

@@ -19,8 +19,10 @@ from recollect.memory.erasure import Erasure
 from recollect.memory.segments import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    Watch = Callable[[int], object]  # is told how many bytes were read
 
 FORMAT = 1
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
@@ -32,6 +34,8 @@ SCHEMA = (
     "CREATE TABLE audit (time TEXT NOT NULL, items INTEGER NOT NULL, rule TEXT NOT NULL)",
 )
 SUM = 16  # bytes of a checksum
+LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # its message may quote a damaged file, in bytes that are no text
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -55,6 +59,7 @@ class Home:
     patches: bytes = b""
     patch_bytes: int = 0
     audit: Sequence[Erasure] = ()
+    tried: list[Home] = field(default_factory=list)  # later states, of which it is not known if the file has them
 
     @property
     def head(self) -> bytes:
@@ -66,15 +71,15 @@ class Home:
         """Of all checksums together, so that no part or segment can be that of another commit."""
         named = (name.encode() + checksum for name, checksum in sorted(self.parts.items()))
         lines = (json.dumps(vars(line)).encode() for line in self.audit)
-        return _checksum(HEAD, b"\n".join([self.head, *named, self.segments, self.patches, *lines]))
+        return checksum_of(HEAD, b"\n".join([self.head, *named, self.segments, self.patches, *lines]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """What is to be written.
 
-    All parts, and of the records either a patch or all segments that changed since they were last written, which then
-    take the place of all patches.
+    Parts, of which those that are not given stay as they are, since someone else keeps them in the file. Of the records
+    either a patch or all segments that changed since they were last written, which then take the place of all patches.
     """
 
     parts: Mapping[str, bytes]
@@ -86,18 +91,19 @@ class Change:
         """The state that it leads to."""
         segments, patches, patch_bytes = bytearray(before.segments), b"", 0
         for number, data in sorted(self.segments.items()):
-            segments[SUM * number : SUM * (number + 1)] = _checksum(f"segment {number}", data)
+            segments[SUM * number : SUM * (number + 1)] = checksum_of(f"segment {number}", data)
         if self.patch is not None:
-            checksum = _checksum(f"patch {len(before.patches) // SUM}", self.patch)
+            checksum = checksum_of(f"patch {len(before.patches) // SUM}", self.patch)
             patches, patch_bytes = before.patches + checksum, before.patch_bytes + len(self.patch)
         return replace(
             before,
             commits=before.commits + 1,
-            parts={name: _checksum(name, data) for name, data in self.parts.items()},
+            parts={**before.parts, **{name: checksum_of(name, data) for name, data in self.parts.items()}},
             segments=bytes(segments),
             patches=patches,
             patch_bytes=patch_bytes,
             audit=[*self.audit],
+            tried=[],
         )
 
 
@@ -109,19 +115,14 @@ def commit(path: Path, home: Home | None, change: Change) -> Home:
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    after = change.after(before)
-    existed = path.exists()
     try:
-        with closing(_connect(path, "rwc")) as connection:
-            _write(connection, before, after, change, fresh=fresh)
-    except sqlite3.Error as error:
-        if not existed and path.exists() and path.stat().st_size == 0:
-            path.unlink()
+        with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
+            return _write(connection, before, change, fresh=fresh)
+    except SQLITE_ERRORS as error:
         _explain(error, path)
-    return after
 
 
-def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Change, *, fresh: bool) -> None:
+def _write(connection: sqlite3.Connection, home: Home, change: Change, *, fresh: bool) -> Home:
     connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA journal_mode = DELETE")
     # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
@@ -129,13 +130,17 @@ def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Ch
     connection.execute("PRAGMA secure_delete = ON")  # zeros over all that is replaced, so that nothing lingers
     connection.execute("BEGIN IMMEDIATE")
     try:
+        before = home
         if not fresh or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            _check_unchanged(connection, before, fresh=fresh)
+            before = _unchanged(connection, home, fresh=fresh)
         else:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+        after = change.after(before)
+        # An interrupt that comes while SQLite commits is raised when it has committed: the state is there after all.
+        home.tried[:] = [before, after]
         _write_parts(connection, before, after, change)
         segments = ((n, after.segments[SUM * n : SUM * (n + 1)], data) for n, data in change.segments.items())
         connection.executemany("REPLACE INTO segment VALUES (?, ?, ?)", segments)
@@ -151,34 +156,36 @@ def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Ch
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return after
 
 
 def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, change: Change) -> None:
     changed = [name for name, checksum in after.parts.items() if before.parts.get(name) != checksum]
-    replaced = {HEAD, *changed} | (before.parts.keys() - after.parts.keys())
-    connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in replaced])
+    connection.executemany("DELETE FROM part WHERE name = ?", [(name,) for name in (HEAD, *changed)])
     rows = [(name, after.parts[name], change.parts[name]) for name in changed]
     connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
 
 
-def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: bool) -> None:
-    """Make sure that the file is as this writer left it: another writer's work must not be lost."""
+def _unchanged(connection: sqlite3.Connection, home: Home, *, fresh: bool) -> Home:
+    """The state of the file, which must be one that this writer left: another writer's work must not be lost."""
     if fresh:
-        raise MemoryFileError(f"{before.path} exists: accepted is a new file, or the one this memory was opened from")
+        raise MemoryFileError(f"{home.path} exists: accepted is a new file, or the one this memory was opened from")
     row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
-    if row is None or row[0] != before.checksum:
-        raise MemoryFileError(
-            f"{before.path} was changed by another writer after commit {before.commits}: a file has one writer; open "
-            f"it again to go on from its state, or commit to another file"
-        )
+    for left in (home, *home.tried):
+        if row == (left.checksum,):
+            return left
+    raise MemoryFileError(
+        f"{home.path} was changed by another writer after commit {home.commits}: a file has one writer; open it again "
+        f"to go on from its state, or commit to another file"
+    )
 
 
 class Reader:
     """A file that is open for reading, in the state of one commit."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path, self._connection = path, connection
-        self._left = path.stat().st_size  # bytes that may still be read
+    def __init__(self, path: Path, connection: sqlite3.Connection, length: int, watch: Watch) -> None:
+        self.path, self._connection, self._watch = path, connection, watch
+        self.length = self._left = length  # bytes, and how many of them may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
         self._sums: dict[str, bytes] = {}
@@ -187,11 +194,10 @@ class Reader:
             if name in self._sums:
                 self.damaged(f"there are two parts {name!r}")
             self.parts[name], self._sums[name] = data, checksum
-            if name != HEAD and checksum != _checksum(name, data):
+            if name != HEAD and checksum != checksum_of(name, data):
                 self.damaged(f"the checksum of part {name!r} is wrong")
         audit = self._rows("SELECT time, items, rule FROM audit ORDER BY rowid", str, int, str)
         self.audit = [Erasure(*line) for line in audit]
-        self.segment_bytes = self._number("SELECT coalesce(sum(length(data)), 0) FROM segment")
 
     def segments(self) -> Iterator[tuple[int, bytes]]:
         """The segments in order."""
@@ -213,7 +219,7 @@ class Reader:
         for expected, (number, checksum, data) in enumerate(rows):
             if number != expected:
                 self.damaged(f"there is no {table} {expected}")
-            if checksum != _checksum(f"{table} {number}", data):
+            if checksum != checksum_of(f"{table} {number}", data):
                 self.damaged(f"the checksum of {table} {number} is wrong")
             yield number, data, checksum
 
@@ -221,7 +227,7 @@ class Reader:
         try:
             head = json.loads(self.parts.pop(HEAD))
             home = Home(
-                path=self._path,
+                path=self.path,
                 identity=head["identity"],
                 commits=head["commits"],
                 parts={name: checksum for name, checksum in self._sums.items() if name != HEAD},
@@ -230,62 +236,67 @@ class Reader:
                 patch_bytes=patch_bytes,
                 audit=self.audit,
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             self.damaged("its head cannot be read")
         if home.checksum != self._sums[HEAD]:
             self.damaged("its parts are not those of one commit")
         return home
 
     def _check_schema(self) -> None:
-        if self._number("PRAGMA application_id") != APPLICATION:
-            raise MemoryFileError(f"{self._path} is a database of another kind: accepted is a file of a memory")
-        if (version := self._number("PRAGMA user_version")) != FORMAT:
-            raise MemoryFileError(f"{self._path} has format {version}: accepted is {FORMAT}")
         found = [statement for (statement,) in self._rows("SELECT sql FROM sqlite_schema ORDER BY rowid", str)]
         if found != [*SCHEMA]:
             self.damaged("its tables are not those of a memory")
-
-    def _number(self, query: str) -> int:
-        return next(self._rows(query, int))[0]
 
     def _rows(self, query: str, *kinds: type) -> Iterator[tuple[Any, ...]]:
         """Rows of values of these kinds, as long as there are no more of them than the file has bytes."""
         for row in self._connection.execute(query):
             if [*map(type, row)] != [*kinds]:
                 self.damaged(f"a row has values of the types {[kind.__name__ for kind in map(type, row)]}")
-            self._left -= sum(8 if isinstance(value, int) else len(value) for value in row)
+            size = sum(8 if isinstance(value, int) else len(value) for value in row)
+            self._left -= size
             if self._left < 0:
                 self.damaged("it holds more than it is long")
+            self._watch(size)
             yield row
 
     def damaged(self, what: str) -> NoReturn:
         """Report what is wrong with the file."""
-        raise DamagedFileError(f"{self._path} is damaged: {what}")
+        raise DamagedFileError(f"{self.path} is damaged: {what}")
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Reader]:
+def reading(path: Path, watch: Watch = lambda size: None) -> Iterator[Reader]:
     """Read the last state that was committed to a file, while others may read it too."""
-    path = path.resolve()
-    with path.open("rb") as file:
-        if not file.read(16):
-            raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+    with connected(path) as (connection, length):
+        yield Reader(path.resolve(), connection, length, watch)
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """A connection that sees the file of a memory in the state of one commit and trusts nothing in it; its length."""
+    path = path.resolve(strict=True)
     try:
         with closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
-            # A length that damage made up must not be allocated.
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, PAGE))
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute("BEGIN")
-            yield Reader(path, connection)
-    except sqlite3.Error as error:
+            # The first look takes the lock and undoes what a killed writer left: now the length is that of a state.
+            connection.execute("PRAGMA schema_version")
+            length = path.stat().st_size
+            if not length:
+                raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+            # A length that damage made up must not be allocated.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(length, PAGE), LONGEST))
+            _check_kind(connection, path)
+            yield connection, length
+    except SQLITE_ERRORS as error:
         _explain(error, path)
 
 
-def integrity(path: Path) -> list[str]:
-    """What SQLite's own check finds wrong in the structure of a file."""
-    with reading(path) as reader:
-        found = [line for (line,) in reader._rows("PRAGMA integrity_check", str)]
-    return [] if found == ["ok"] else found
+def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise MemoryFileError(f"{path} is a database of another kind: accepted is a file of a memory")
+    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) != FORMAT:
+        raise MemoryFileError(f"{path} has format {version}: accepted is {FORMAT}")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -294,20 +305,20 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _checksum(name: str, data: bytes) -> bytes:
+def checksum_of(name: str, data: bytes) -> bytes:
     """Of the name too, so that two parts cannot change places."""
     digest = hashlib.blake2b(name.encode() + b"\0", digest_size=SUM)
     digest.update(data)
     return digest.digest()
 
 
-def _explain(error: sqlite3.Error, path: Path) -> NoReturn:
+def _explain(error: Exception, path: Path) -> NoReturn:
     """Say what SQLite's error means for a file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             raise MemoryFileError(f"{path} is being written by another process: a file has one writer") from error
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
             raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             raise MemoryFileError(f"{path} cannot be opened or written ({error})") from error

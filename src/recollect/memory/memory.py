@@ -117,6 +117,7 @@ class Memory:
         self.seen = 0
         self.audit: list[Erasure] = []
         self._home: Home | None = None
+        self._seen_at_home = 0
 
     @staticmethod
     def widths(codec: Codec, classes: int, tasks: int, scheme: Scheme) -> dict[str, int]:
@@ -251,7 +252,8 @@ class Memory:
         """Make the memory durable: its records, counters, random state and codec, in one transaction.
 
         A new file takes all of it; in the file that it was last committed to, or opened from, only what changed is
-        written. A file has one writer: if another changed it in between, that is an error and nothing is written.
+        written. A file has one writer: if another changed it in between, that is an error and nothing is written. A
+        learner that was saved in the file stays in it, as long as the memory has seen nothing since.
         """
         commit(self, Path(path), {})
 

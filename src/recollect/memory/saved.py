@@ -16,7 +16,7 @@ from recollect.memory.index import PackedIndex
 from recollect.rebuild import Plain, described, rebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from recollect.codecs.interface import Codec
@@ -57,45 +57,78 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
 
 
 def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
-    """Write what changed since the last commit, with ``more`` parts beside those of the memory."""
-    index, home = memory._index, memory._home
+    """Write what changed since the last commit, with ``more`` parts beside those of the memory.
+
+    What else the file holds, such as a learner, stays in it. It must not be older than the memory: it may see that
+    items were forgotten, but not that others came.
+    """
+    index, home, parts = memory._index, memory._home, {**parts_of(memory), **more}
     patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
     if home is None or home.path != path.resolve():
         patch, numbers = None, range(len(index.changed))
+    elif memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
+        raise file.MemoryFileError(
+            f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
+            f"{memory.seen}: accepted are Learner.save, which commits both, and another file"
+        )
     elif patch is not None:
         # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
         erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
         patch = None if erased or large else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
-    change = file.Change(parts={**parts_of(memory), **more}, segments=segments, patch=patch, audit=memory.audit)
-    memory._home = file.commit(path, home, change)
+    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit)
+    memory._home, memory._seen_at_home = file.commit(path, home, change), memory.seen
     index.committed(folded=patch is None)
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     """The memory that a file holds."""
+    if "memory" not in reader.parts:
+        if [*reader.segments(), *reader.patches()]:
+            reader.damaged("it holds records without a memory")
+        raise file.MemoryFileError(f"{reader.path} holds no memory: accepted is a file that one was committed to")
     try:
-        state: Plain = json.loads(reader.parts["memory"])
-        codec = _codec(state, reader.parts.get("codec"), codec)
-        settings = {name: state[name] for name in SETTINGS}
-        widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
-        if PackedIndex.bytes_of(settings["capacity"], widths) != reader.segment_bytes:
-            reader.damaged(f"{reader.segment_bytes} bytes of records, and not {settings['capacity']} as they should be")
-        memory = kind(codec, **settings)
-        for number, data in reader.segments():
-            memory._index.restore(number, data)
-        memory._index.changed[:] = False
-        for patch in reader.patches():
-            memory._index.apply(patch)
-        memory.seen = int(state["seen"])
-        memory._admission.restore(state["counts"])
-        for name, generator in _generators(memory).items():
-            generator.bit_generator.state = state["random"][name]
-        _check_records(memory)
+        memory = built(kind, reader.parts, reader.length, reader.segments(), reader.patches(), codec=codec)
     except BROKEN as error:
         reader.damaged(f"its state cannot be read ({error})")
     memory.audit = [*reader.audit]
-    memory._home = reader.home
+    memory._home, memory._seen_at_home = reader.home, memory.seen
+    return memory
+
+
+def built(
+    kind: type[M],
+    parts: Mapping[str, bytes],
+    length: int,
+    segments: Iterable[tuple[int, bytes]],
+    patches: Iterable[bytes],
+    *,
+    codec: Codec | None,
+) -> M:
+    """A memory from what a file of this length holds; one of the errors in BROKEN if it contradicts itself."""
+    state: Plain = json.loads(parts["memory"])
+    codec = _codec(state, parts.get("codec"), codec)
+    settings = {name: state[name] for name in SETTINGS}
+    widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
+    if PackedIndex.bytes_of(settings["capacity"], widths) > length:
+        raise ValueError(f"it is too short for {settings['capacity']} records")
+    if settings["admission"] == "balanced" and settings["classes"] != len(state["counts"]["held"]):
+        raise ValueError(f"it counts {len(state['counts']['held'])} classes, and not {settings['classes']}")
+    memory = kind(codec, **settings)
+    found = 0
+    for number, data in segments:
+        memory._index.restore(number, data)
+        found += 1
+    if found != len(memory._index.changed):
+        raise ValueError(f"it holds {found} segments, and not {len(memory._index.changed)}")
+    memory._index.changed[:] = False
+    for patch in patches:
+        memory._index.apply(patch)
+    memory.seen = int(state["seen"])
+    memory._admission.restore(state["counts"])
+    for name, generator in _generators(memory).items():
+        generator.bit_generator.state = state["random"][name]
+    _check_records(memory)
     return memory
 
 
@@ -121,6 +154,11 @@ def module_described(module: object) -> Plain:
 
 def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None) -> Any:
     """What a file describes, with its weights if it has any; they may be put into a module that is given."""
+    if given is None and description["arguments"] is None:
+        raise file.MemoryFileError(
+            f"the file holds a {description['class']}, a class of your own: give one made as it was, "
+            f"by Memory.open(path, codec=...) or Learner.load(path, model=..., codec=...)"
+        )
     module = _empty(description, weights) if given is None else given
     if weights is not None and isinstance(module, nn.Module):
         module.load_state_dict(bytes_to_tensors(weights))
@@ -131,14 +169,18 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
 
 
 def _empty(description: Plain, weights: bytes | None) -> Any:
-    if weights is None:
-        return rebuilt(description)
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
-        shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in rebuilt(description).state_dict().items()}
-    if shapes != {name: (tensor.shape, tensor.dtype) for name, tensor in bytes_to_tensors(weights).items()}:
+        module = rebuilt(description)
+    expected = module.state_dict() if isinstance(module, nn.Module) else {}
+    given = bytes_to_tensors(weights) if weights is not None else {}
+    if _shapes(expected) != _shapes(given):
         raise ValueError(f"weights that are not those of a {description['class']}")
     return rebuilt(description)
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def tensors_to_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
@@ -155,8 +197,9 @@ def _check_records(memory: Memory) -> None:
     """Make sure that the records can be what a memory wrote, as its counts say."""
     index, slots = memory._index, memory._admission.slots(np.arange(len(memory)))
     limits = {"labels": memory.classes, "tasks": memory.tasks, "ids": memory.seen}
-    for name, limit in limits.items():
-        if int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) >= max(limit, 1):
-            raise ValueError(f"{name} of {limit} and above")
+    largest = {name: int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) for name in limits}
+    wrong = [f"{name} of {limit} and above" for name, limit in limits.items() if largest[name] >= max(limit, 1)]
     if len(np.unique(index.ids.read_integers(slots))) != len(slots):
-        raise ValueError("an id twice")
+        wrong.append("an id twice")
+    if wrong:
+        raise ValueError(", ".join(wrong))
