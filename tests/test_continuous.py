@@ -31,7 +31,7 @@ def test_compression_is_that_of_the_paper_with_four_floats_a_filter(filters: int
 def test_layers_are_those_of_the_discrete_autoencoder():
     continuous = rc.ContinuousAutoencoder((3, 32, 24), latents=24, normalised=True)
     discrete = rc.DiscreteAutoencoder((3, 32, 24), 12, 2, normalised=True)
-    shapes = [{name: tensor.shape for name, tensor in codec.state_dict().items()} for codec in (continuous, discrete)]
+    shapes = [{name: tensor.shape for name, tensor in codec.named_parameters()} for codec in (continuous, discrete)]
     assert shapes[0] == shapes[1]
 
 

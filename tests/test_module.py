@@ -47,7 +47,7 @@ def test_it_does_what_algorithm_1_says(steps: int):
     assert first is not None
     assert torch.equal(first.x, X[0][4:])
     for ours, theirs in zip(weights(memory.codec), weights(codec), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)  # a step is 1e-2
 
 
 def test_without_rehearsal_the_codec_sees_the_new_examples_alone():
