@@ -18,7 +18,7 @@ CODECS: dict[str, Callable[[], rc.Codec]] = {
     "autoencoder": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3),
     "continuous": lambda: rc.ContinuousAutoencoder(SHAPE, 8),
 }
-RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
+RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced", "chosen")
 
 
 def mlp() -> nn.Module:
@@ -36,16 +36,31 @@ def gem(codec: rc.Codec, rule: Rule) -> rc.GEM:
     return rc.GEM(mlp(), rc.RecollectionModule(memory, steps=2), memory_batch=2, batch_size=5)
 
 
+def resnet() -> nn.Module:
+    """A model that takes the task and has running statistics."""
+    return rc.models.ResNet18([range(10)] * 4, classes=10, channels=1)
+
+
+def icarl(codec: rc.Codec, model: nn.Module) -> rc.ICaRL:
+    memory = rc.Memory(codec, capacity=12, admission="chosen", classes=10, tasks=4)
+    module = rc.RecollectionModule(memory, steps=2)
+    return rc.ICaRL(model, module, learning_rate=0.1, exemplars=10, memory_batch=2, batch_size=5)
+
+
 LEARNERS: dict[str, Callable[[], rc.Learner]] = {
     "online": lambda: rc.Online(mlp(), learning_rate=0.1),
     "ewc": lambda: rc.EWC(mlp(), learning_rate=0.1, items=4),
+    "lwf": lambda: rc.LwF(mlp(), learning_rate=0.1),
+    "lwf-resnet": lambda: rc.LwF(resnet(), learning_rate=0.1),
+    "icarl-resnet": lambda: icarl(rc.RawPixels(SHAPE), resnet()),
     "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
 }
 for codec_name, make_codec in CODECS.items():
+    LEARNERS[f"icarl-{codec_name}"] = lambda c=make_codec: icarl(c(), mlp())
     for rule_name in RULES:
         LEARNERS[f"replay-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: replay(c(), r)
         LEARNERS[f"gem-{codec_name}-{rule_name}"] = lambda c=make_codec, r=rule_name: gem(c(), r)
-WITH_MEMORY = [name for name in LEARNERS if name not in {"online", "ewc"}]
+WITH_MEMORY = [name for name in LEARNERS if name not in {"online", "ewc", "lwf", "lwf-resnet"}]
 
 
 def batches(count: int = 8) -> list[tuple[torch.Tensor, torch.Tensor, int]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.chosen import Chosen
 from recollect.memory.index import PackedIndex
 
 Integers = npt.NDArray[np.int64]
@@ -27,6 +28,7 @@ class Rig:
             "reservoir": lambda: Reservoir(capacity, self.index),
             "balanced": lambda: Balanced(capacity, classes, self.index),
             "ring": lambda: Ring(capacity, self.index),
+            "chosen": lambda: Chosen(capacity, classes, self.index),
         }[rule]()
         self.seen = 0
 

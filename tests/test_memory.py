@@ -25,7 +25,7 @@ from recollect import (
 from recollect.memory.memory import Rule
 
 SHAPE = (1, 12, 12)
-RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
+RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced", "chosen")
 CODECS = {
     "raw": lambda: RawPixels(SHAPE),
     "resized": lambda: ResizedPixels(SHAPE, size=(5, 5), bits=1),
@@ -239,7 +239,7 @@ def test_a_codec_that_errs_changes_nothing(
         ({"capacity_bits": 5000}, "accepted is one of them"),
         ({"capacity": None, "capacity_bits": 1200}, r"capacity_bits=1200: .* 1226 bits \(1152 code bits, 8 label bits"),
         ({"capacity": None, "capacity_bits": 0}, "capacity_bits=0"),
-        ({"admission": "fifo"}, "admission='fifo': accepted are 'reservoir', 'ring', 'balanced'"),
+        ({"admission": "fifo"}, "admission='fifo': accepted are 'reservoir', 'ring', 'balanced', 'chosen'"),
         ({"classes": 0}, "classes=0"),
         ({"tasks": 0}, "tasks=0"),
         ({"tasks": 2**65}, "accepted are 1 to 4294967296 of each"),

@@ -18,7 +18,9 @@ from recollect.codecs.pixels import RawPixels as RawPixels
 from recollect.codecs.pixels import ResizedPixels as ResizedPixels
 from recollect.learners.ewc import EWC as EWC
 from recollect.learners.gem import GEM as GEM
+from recollect.learners.icarl import ICaRL as ICaRL
 from recollect.learners.learner import Learner as Learner
+from recollect.learners.lwf import LwF as LwF
 from recollect.learners.offline import Offline as Offline
 from recollect.learners.online import Online as Online
 from recollect.learners.replay import Replay as Replay

@@ -9,7 +9,7 @@ import torch
 from recollect.budget import Bill, raw_bits
 from recollect.checks import check_at_least, check_images
 from recollect.learners.gradients import matrices_of_groups
-from recollect.learners.learner import Learner, integers
+from recollect.learners.learner import Learner, integers, one_task
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -63,13 +63,12 @@ class EWC(Learner):
         """Learn from a batch of the stream, all of one task."""
         x = check_images(x)
         labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
-        if bool((tasks != tasks[0]).any()):
-            raise ValueError(f"task has the values {sorted(set(tasks.tolist()))}: accepted is one task a batch")
+        current = one_task(tasks)
         gradient = self._gradient(x, labels, tasks)
-        if self._task != int(tasks[0]):
+        if self._task != current:
             self.finish()
         self._descend([g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
-        self._keep(x, labels, int(tasks[0]))
+        self._keep(x, labels, current)
 
     def _pull(self) -> list[torch.Tensor]:
         """Σ_k F_k (θ - θ_k), for each parameter."""

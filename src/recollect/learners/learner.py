@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from recollect.checks import IntegerLike
+    from recollect.checks import IntegerLike, Integers
     from recollect.codecs.interface import Codec
     from recollect.memory.file import Home
     from recollect.memory.memory import Memory
@@ -131,7 +131,10 @@ class Learner(ABC):
             self.model.train()
 
     def _logits(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
-        return self.model(x, task.to(x.device)) if self._takes_task else self.model(x)
+        return self.model(*self._inputs(x, task))
+
+    def _inputs(self, x: torch.Tensor, task: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (x, task.to(x.device)) if self._takes_task else (x,)
 
 
 def takes_task(model: nn.Module) -> bool:
@@ -144,3 +147,11 @@ def takes_task(model: nn.Module) -> bool:
 def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:
     """Labels or tasks as a tensor, one for each of ``count`` examples."""
     return torch.from_numpy(check_integers(name, values, count, below=2**63 - 1))
+
+
+def one_task(tasks: torch.Tensor | Integers) -> int:
+    """The task of a batch, for a learner that does something when a task ends."""
+    values = sorted(set(tasks.tolist()))
+    if len(values) > 1:
+        raise ValueError(f"task has the values {values}: accepted is one task a batch")
+    return values[0]

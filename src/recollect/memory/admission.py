@@ -138,11 +138,12 @@ class Balanced:
     largest class. A class that has once been the largest is full: its examples compete with each other only. When there
     are more classes than slots, every class seen is equally likely to be one of those held.
 
-    As in a `Reservoir`, to the draws a forgotten item is still there until another takes its slot.
+    As in a `Reservoir`, to the draws a forgotten item is still there until another takes its slot. Its slots are those
+    from ``start`` on.
     """
 
-    def __init__(self, capacity: int, classes: int, index: PackedIndex) -> None:
-        self.capacity, self.index = capacity, index
+    def __init__(self, capacity: int, classes: int, index: PackedIndex, start: int = 0) -> None:
+        self.capacity, self.index, self.start = capacity, index, start
         none = np.zeros(classes, np.int64)
         self.counts = _Counts(none, none.copy(), none.copy(), np.zeros(classes, np.bool_))
         self._next = self.counts
@@ -187,14 +188,14 @@ class Balanced:
                 counts.held[label] += 1
             filled = max(filled, slot + 1)
             written[slot] = label
-            slots[example] = slot
+            slots[example] = self.start + slot
         return slots
 
     def _find(self, label: int, counts: _Counts, written: dict[int, int], filled: int, rng: np.random.Generator) -> int:
         """A random slot that holds ``label``, by drawing: full classes are large, so few draws are needed."""
         while True:
             drawn = rng.integers(0, filled, 4 * -(-filled // int(counts.held[label] - counts.gone[label])))
-            labels = self.index.labels.read_integers(drawn).tolist()
+            labels = self.index.labels.read_integers(self.start + drawn).tolist()
             for slot, stored in zip(drawn.tolist(), labels, strict=True):
                 if written.get(slot, stored) == label:
                     return slot
@@ -205,8 +206,8 @@ class Balanced:
 
     def forget(self, ranks: Integers) -> None:
         """The last items move to the slots that are free now."""
-        labels, each = np.unique(self.index.labels.read_integers(ranks), return_counts=True)
-        left = close_gaps(self.index, self.held, ranks)
+        labels, each = np.unique(self.index.labels.read_integers(self.slots(ranks)), return_counts=True)
+        left = close_gaps(self.index, self.held, ranks, self.start)
         self.counts.gone[labels] += each
         if left == 0:
             self.counts = _Counts(*(np.zeros_like(values) for values in vars(self.counts).values()))
@@ -222,13 +223,13 @@ class Balanced:
         if counts.held.shape != self.counts.held.shape or not ordered.all() or counts.held.sum() > self.capacity:
             raise ValueError(f"counts of {len(counts.held)} classes that cannot be those of {self.capacity} items")
         self.counts = counts
-        labels = self.index.labels.read_integers(np.arange(self.held))
+        labels = self.index.labels.read_integers(self.slots(np.arange(self.held)))
         if not np.array_equal(np.bincount(labels, minlength=len(counts.held)), counts.held - counts.gone):
             raise ValueError("counts of classes that are not those of the labels")
 
     def slots(self, ranks: Integers) -> Slots:
         """Slots are filled from the first."""
-        return ranks
+        return self.start + ranks
 
     def ranks_by_task(self) -> dict[int, range] | None:
         """Tasks are mixed."""
@@ -367,11 +368,11 @@ class _Run:
         return self.start + (self.after - count + np.arange(count)) % self.share
 
 
-def close_gaps(index: PackedIndex, held: int, gone: Integers) -> int:
-    """Drop items of a memory that is filled from its first slot: the last ones move up. Returns how many are left."""
+def close_gaps(index: PackedIndex, held: int, gone: Integers, start: int = 0) -> int:
+    """Drop items that sit in the slots from ``start`` on: the last ones move up. Returns how many are left."""
     left = held - len(gone)
     stay = np.ones(held, np.bool_)
     stay[gone] = False
-    index.move(left + np.flatnonzero(stay[left:]), np.flatnonzero(~stay[:left]))
-    index.clear(np.arange(left, held))
+    index.move(start + left + np.flatnonzero(stay[left:]), start + np.flatnonzero(~stay[:left]))
+    index.clear(start + np.arange(left, held))
     return left

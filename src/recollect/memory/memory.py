@@ -14,6 +14,7 @@ from recollect.budget import Bill, BudgetError, raw_bits
 from recollect.checks import IntegerLike, Integers, check_at_least, check_codes, check_images, check_integers
 from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.chosen import Chosen
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from recollect.memory.file import Home
     from recollect.memory.index import Rows, Slots
 
-Rule = Literal["reservoir", "ring", "balanced"]
+Rule = Literal["reservoir", "ring", "balanced", "chosen"]
 ID_BITS = 64
 MOST_LABELS = 2**32
 
@@ -69,7 +70,8 @@ class Memory:
         capacity: items that are kept at most.
         capacity_bits: in place of ``capacity``, bits that codes, labels, tasks and ids may take together.
         admission: "reservoir" (every example seen is equally likely to be held), "ring" (the most recent of each task,
-            in equal shares; what cannot be shared equally stays free) or "balanced" (equally many of each class).
+            in equal shares; what cannot be shared equally stays free), "balanced" (equally many of each class) or
+            "chosen" (what `keep` named last, and balanced what came since).
         classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
         scheme: how codes become bits, "radix" or the paper's "binary".
@@ -137,6 +139,8 @@ class Memory:
                 return Ring(self.capacity, self._index)
             case "balanced":
                 return Balanced(self.capacity, self.classes, self._index)
+            case "chosen":
+                return Chosen(self.capacity, self.classes, self._index)
             case _:
                 raise ValueError(f"admission={name!r}: accepted are {', '.join(map(repr, get_args(Rule)))}")
 
@@ -218,6 +222,10 @@ class Memory:
             slots = draw_from_each_task(most, but, self._admission, self._index.tasks, rng)
             return self._recollect(slots) if len(slots) else None
 
+    def recollections(self) -> Batch | None:
+        """All that is held, in the order of ``ids``; None if that is nothing."""
+        return self._recollect(self._admission.slots(np.arange(len(self)))) if len(self) else None
+
     @contextmanager
     def _same_draws_after_an_error(self) -> Iterator[np.random.Generator]:
         state = self._sample_rng.bit_generator.state
@@ -226,6 +234,30 @@ class Memory:
         except BaseException:
             self._sample_rng.bit_generator.state = state
             raise
+
+    def keep(self, ids: IntegerLike) -> None:
+        """Choose what stays, with the admission "chosen": these items, in this order, and no others.
+
+        What is written from then on takes the other slots, balanced by class, until the next choice. An item that is
+        not held is an error, and changes nothing.
+
+        >>> from recollect.codecs.pixels import RawPixels
+        >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50, admission="chosen")
+        >>> ids = memory.write(torch.rand(50, 1, 8, 8), y=torch.arange(50) % 10)
+        >>> memory.keep([30, 10, 20])
+        >>> memory.ids
+        tensor([30, 10, 20])
+        """
+        if not isinstance(self._admission, Chosen):
+            raise ValueError(f"admission={self.admission!r}: accepted is 'chosen', the others choose by themselves")
+        numbers = np.atleast_1d(torch.as_tensor(ids).cpu().numpy())
+        wanted = check_integers("ids", numbers, len(numbers), self.seen).tolist()
+        ranks = {held: rank for rank, held in enumerate(self.ids.tolist())}
+        if unknown := [number for number in wanted if number not in ranks]:
+            raise ValueError(f"ids has the value {unknown[0]}: accepted are ids of items that are held")
+        if len(set(wanted)) < len(wanted):
+            raise ValueError("ids has a value twice: accepted is each item once")
+        self._admission.keep(np.array([ranks[number] for number in wanted], np.int64))
 
     def forget(self, *, ids: IntegerLike | None = None, task: int | None = None, label: int | None = None) -> int:
         """Erase the items for which all that is given holds, and say how many they were.

@@ -1,0 +1,130 @@
+"""Learning without Forgetting (Li and Hoiem, 2016): on new examples, old outputs are to stay what they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch.func import functional_call
+
+from recollect.budget import Bill, raw_bits
+from recollect.checks import check_images
+from recollect.learners.last_layer import look
+from recollect.learners.learner import Learner, integers, one_task
+from recollect.rebuild import rebuildable
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from recollect.checks import IntegerLike
+    from recollect.rebuild import Plain
+
+TEMPERATURE = 2.0  # as published; it makes small probabilities count
+
+
+@rebuildable
+class LwF(Learner):
+    """When a task ends, the model as it is becomes the teacher of its own outputs for this task and all before.
+
+    Each step adds to the cross entropy of the new examples, for each earlier task, the cross entropy between what the
+    teacher says of them and what the model says, both at temperature 2. No example is kept. A task ends when an example
+    of another comes, or with `finish`.
+
+    The outputs of a task are those of its classes, as the stream showed them. A model that takes the task has a softmax
+    for each earlier task; all of them are had from one call, since they are outputs of one last linear layer, before
+    the model masks them. A model that does not take the task has one softmax, over the classes of all earlier tasks.
+
+    Args:
+        model: the predictive model F; if it takes the task, its outputs must come from a linear layer.
+        learning_rate: of gradient descent.
+        strength: λ, how much the outputs of earlier tasks count; 1 as published.
+
+    >>> import recollect as rc
+    >>> learner = rc.LwF(rc.models.MLP())
+    >>> for task in range(3):
+    ...     learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10), task)
+    >>> learner.footprint().parameters == 32 * 89_610  # the teacher
+    True
+    """
+
+    def __init__(self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 1.0) -> None:
+        super().__init__(model, learning_rate)
+        if not strength >= 0:
+            raise ValueError(f"strength={strength}: accepted is a number of at least 0")
+        self.strength = strength
+        self._teacher: dict[str, torch.Tensor] = {}  # parameters and buffers by name
+        self._classes: dict[int, list[int]] = {}  # of each task seen
+        self._task: int | None = None
+        self._example = 1
+
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+        """Learn from a batch of the stream, all of one task."""
+        x = check_images(x)
+        labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
+        current = one_task(tasks)
+        teacher = self._teacher if self._task in {None, current} else self._copied()
+
+        earlier = self._earlier(current)
+        said = self._said(x, tasks, teacher, earlier)
+        self._set_training()
+        logits, outputs = self._outputs(x, tasks)
+        loss = F.cross_entropy(logits, labels.to(x.device))
+        for classes, probabilities in zip(earlier, said, strict=True):
+            loss = loss + self.strength * F.cross_entropy(outputs[:, classes] / TEMPERATURE, probabilities)
+        self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))
+
+        self._teacher, self._task, self._example = teacher, current, raw_bits(x.shape[1:])
+        self._classes[current] = [*dict.fromkeys([*self._classes.get(current, []), *labels.tolist()])]
+
+    def _earlier(self, current: int) -> list[list[int]]:
+        """The classes of each softmax that is asked of earlier tasks."""
+        earlier = [classes for task, classes in self._classes.items() if task != current]
+        if self._takes_task or not earlier:
+            return earlier
+        return [[*dict.fromkeys(label for classes in earlier for label in classes)]]
+
+    @torch.no_grad()
+    def _said(
+        self, x: torch.Tensor, task: torch.Tensor, teacher: dict[str, torch.Tensor], earlier: list[list[int]]
+    ) -> list[torch.Tensor]:
+        """The teacher's probabilities of these classes, by one softmax for each list of them."""
+        if not earlier:
+            return []
+        self.model.eval()
+        _, outputs = self._outputs(x, task, teacher)
+        return [(outputs[:, classes] / TEMPERATURE).softmax(1) for classes in earlier]
+
+    def _outputs(
+        self, x: torch.Tensor, task: torch.Tensor, weights: dict[str, torch.Tensor] | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The model's outputs, and those of all tasks; by its own weights or others."""
+        inputs = self._inputs(x, task)
+        if self._takes_task:
+            seen = look(self.model, inputs, weights)
+            return seen.outputs, seen.unmasked
+        outputs = functional_call(self.model, weights or {}, inputs)
+        return outputs, outputs
+
+    def _copied(self) -> dict[str, torch.Tensor]:
+        kept = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        return {name: tensor.detach().clone() for name, tensor in kept.items()}
+
+    def finish(self) -> None:
+        """End the current task: the model becomes the teacher."""
+        if self._task is not None:
+            self._teacher, self._task = self._copied(), None
+
+    def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
+        values = {"task": self._task, "classes": [*self._classes.items()], "example": self._example}
+        return values, {f"teacher.{name}": tensor for name, tensor in self._teacher.items()}
+
+    def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
+        self._task, self._classes, self._example = values["task"], dict(values["classes"]), values["example"]
+        self._teacher = {name.removeprefix("teacher."): tensor for name, tensor in tensors.items()}
+
+    def footprint(self) -> Bill:
+        """The teacher: parameters, and buffers such as running statistics."""
+        return Bill(
+            codes=0, parameters=8 * sum(tensor.nbytes for tensor in self._teacher.values()), example=self._example
+        )
