@@ -112,8 +112,10 @@ def built(
     widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
     if PackedIndex.bytes_of(settings["capacity"], widths) > length:
         raise ValueError(f"it is too short for {settings['capacity']} records")
-    if settings["admission"] == "balanced" and settings["classes"] != len(state["counts"]["held"]):
-        raise ValueError(f"it counts {len(state['counts']['held'])} classes, and not {settings['classes']}")
+    if settings["admission"] in {"balanced", "chosen"}:  # rules that keep a count for each class
+        counted = len(state["counts"].get("since", state["counts"])["held"])
+        if counted != settings["classes"]:
+            raise ValueError(f"it counts {counted} classes, and not {settings['classes']}")
     memory = kind(codec, **settings)
     found = 0
     for number, data in segments:
