@@ -294,12 +294,17 @@ class Ring:
 
     def commit(self) -> None:
         """Move to new runs if the shares changed."""
-        for task, old in self.rings.items():
-            new = self._next[task]
-            if new.share != old.share:
-                # Shares only shrink, so runs move towards the first slot: none is written over before it was moved.
-                newest = old.newest(new.share)
-                self.index.move(newest, new.start + np.arange(len(newest)))
+        moved = [(old, self._next[task]) for task, old in self.rings.items() if self._next[task].share != old.share]
+        left = self.slots(np.arange(self.held if moved else 0))
+        for old, new in moved:
+            # Shares only shrink, so runs move towards the first slot: none is written over before it was moved.
+            newest = old.newest(new.share)
+            slots = new.start + np.arange(len(newest))
+            self.index.move(newest, slots)
+            left = left[~np.isin(left, slots)]
+        if len(left):
+            # A record that moved, or for which there is no room any more, must not stay where `forget` never looks.
+            self.index.clear(left)
         self.rings = self._next
 
     def forget(self, ranks: Integers) -> None:
