@@ -176,9 +176,9 @@ def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: boo
 class Reader:
     """A file that is open for reading, in the state of one commit."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, length: int) -> None:
         self._path, self._connection = path, connection
-        self._left = path.stat().st_size  # bytes that may still be read
+        self._left = length  # bytes that may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
         self._sums: dict[str, bytes] = {}
@@ -266,17 +266,19 @@ class Reader:
 @contextmanager
 def reading(path: Path) -> Iterator[Reader]:
     """Read the last state that was committed to a file, while others may read it too."""
-    path = path.resolve()
-    with path.open("rb") as file:
-        if not file.read(16):
-            raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+    path = path.resolve(strict=True)
     try:
         with closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
-            # A length that damage made up must not be allocated.
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, PAGE))
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute("BEGIN")
-            yield Reader(path, connection)
+            # The first look takes the lock and undoes what a killed writer left: then its length is that of a state.
+            connection.execute("PRAGMA schema_version")
+            length = path.stat().st_size
+            if not length:
+                raise MemoryFileError(f"{path} is empty: nothing was committed to it")
+            # A length that damage made up must not be allocated.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(length, PAGE))
+            yield Reader(path, connection, length)
     except sqlite3.Error as error:
         _explain(error, path)
 
