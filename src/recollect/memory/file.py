@@ -32,6 +32,7 @@ SCHEMA = (
     "CREATE TABLE audit (time TEXT NOT NULL, items INTEGER NOT NULL, rule TEXT NOT NULL)",
 )
 SUM = 16  # bytes of a checksum
+LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -277,7 +278,7 @@ def reading(path: Path) -> Iterator[Reader]:
             if not length:
                 raise MemoryFileError(f"{path} is empty: nothing was committed to it")
             # A length that damage made up must not be allocated.
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(length, PAGE))
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(length, PAGE), LONGEST))
             yield Reader(path, connection, length)
     except sqlite3.Error as error:
         _explain(error, path)
