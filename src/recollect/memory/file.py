@@ -179,7 +179,7 @@ class Reader:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, length: int) -> None:
         self._path, self._connection = path, connection
-        self._left = length  # bytes that may still be read
+        self.length = self._left = length  # bytes, and how many of them may still be read
         self._check_schema()
         self.parts: dict[str, bytes] = {}
         self._sums: dict[str, bytes] = {}
@@ -192,7 +192,6 @@ class Reader:
                 self.damaged(f"the checksum of part {name!r} is wrong")
         audit = self._rows("SELECT time, items, rule FROM audit ORDER BY rowid", str, int, str)
         self.audit = [Erasure(*line) for line in audit]
-        self.segment_bytes = self._number("SELECT coalesce(sum(length(data)), 0) FROM segment")
 
     def segments(self) -> Iterator[tuple[int, bytes]]:
         """The segments in order."""

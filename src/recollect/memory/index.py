@@ -199,8 +199,11 @@ class PackedIndex:
 
     def restore(self, number: int, data: bytes) -> None:
         """Put back what `segment` gave."""
+        parts = self._parts(number)
+        if len(data) != sum(map(len, parts)):
+            raise ValueError(f"{len(data)} bytes for segment {number}: accepted are {sum(map(len, parts))}")
         place = 0
-        for part in self._parts(number):
+        for part in parts:
             part[:] = np.frombuffer(data, np.uint8, len(part), place)
             place += len(part)
 

@@ -79,11 +79,14 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
         codec = _codec(state, reader.parts.get("codec"), codec)
         settings = {name: state[name] for name in SETTINGS}
         widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
-        if PackedIndex.bytes_of(settings["capacity"], widths) != reader.segment_bytes:
-            reader.damaged(f"{reader.segment_bytes} bytes of records, and not {settings['capacity']} as they should be")
+        if PackedIndex.bytes_of(settings["capacity"], widths) > reader.length:
+            reader.damaged(f"it is too short for {settings['capacity']} records")
         memory = kind(codec, **settings)
+        number = -1
         for number, data in reader.segments():
             memory._index.restore(number, data)
+        if number + 1 != len(memory._index.changed):
+            reader.damaged(f"it holds {number + 1} segments, and not {len(memory._index.changed)}")
         memory._index.changed[:] = False
         for patch in reader.patches():
             memory._index.apply(patch)
