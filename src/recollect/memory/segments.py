@@ -12,7 +12,7 @@ def segment_slots(record_bits: int) -> int:
     """Slots of a segment, a multiple of eight: so many fields of any width are whole bytes.
 
     >>> segment_slots(416 + 64 + 4 + 5)
-    144
+    120
     """
     fewest = 8 * -(-SMALLEST // record_bits)
     tried = range(fewest, max(fewest, 8 * LARGEST // record_bits) + 1, 8)
