@@ -56,6 +56,7 @@ class Home:
     patches: bytes = b""
     patch_bytes: int = 0
     audit: Sequence[Erasure] = ()
+    tried: list[Home] = field(default_factory=list)  # later states, of which it is not known if the file has them
 
     @property
     def head(self) -> bytes:
@@ -99,6 +100,7 @@ class Change:
             patches=patches,
             patch_bytes=patch_bytes,
             audit=[*self.audit],
+            tried=[],
         )
 
 
@@ -110,19 +112,17 @@ def commit(path: Path, home: Home | None, change: Change) -> Home:
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    after = change.after(before)
     existed = path.exists()
     try:
         with closing(_connect(path, "rwc")) as connection:
-            _write(connection, before, after, change, fresh=fresh)
+            return _write(connection, before, change, fresh=fresh)
     except sqlite3.Error as error:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
         _explain(error, path)
-    return after
 
 
-def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Change, *, fresh: bool) -> None:
+def _write(connection: sqlite3.Connection, home: Home, change: Change, *, fresh: bool) -> Home:
     connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA journal_mode = DELETE")
     # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
@@ -130,13 +130,17 @@ def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Ch
     connection.execute("PRAGMA secure_delete = ON")  # zeros over all that is replaced, so that nothing lingers
     connection.execute("BEGIN IMMEDIATE")
     try:
+        before = home
         if not fresh or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            _check_unchanged(connection, before, fresh=fresh)
+            before = _unchanged(connection, home, fresh=fresh)
         else:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+        after = change.after(before)
+        # An interrupt that comes while SQLite commits is raised when it has: then the state is there after all.
+        home.tried[:] = [before, after]
         _write_parts(connection, before, after, change)
         segments = ((n, after.segments[SUM * n : SUM * (n + 1)], data) for n, data in change.segments.items())
         connection.executemany("REPLACE INTO segment VALUES (?, ?, ?)", segments)
@@ -152,6 +156,7 @@ def _write(connection: sqlite3.Connection, before: Home, after: Home, change: Ch
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return after
 
 
 def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, change: Change) -> None:
@@ -162,16 +167,18 @@ def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, chan
     connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
 
 
-def _check_unchanged(connection: sqlite3.Connection, before: Home, *, fresh: bool) -> None:
-    """Make sure that the file is as this writer left it: another writer's work must not be lost."""
+def _unchanged(connection: sqlite3.Connection, home: Home, *, fresh: bool) -> Home:
+    """The state of the file, which must be one that this writer left: another writer's work must not be lost."""
     if fresh:
-        raise MemoryFileError(f"{before.path} exists: accepted is a new file, or the one this memory was opened from")
+        raise MemoryFileError(f"{home.path} exists: accepted is a new file, or the one this memory was opened from")
     row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
-    if row is None or row[0] != before.checksum:
-        raise MemoryFileError(
-            f"{before.path} was changed by another writer after commit {before.commits}: a file has one writer; open "
-            f"it again to go on from its state, or commit to another file"
-        )
+    for left in (home, *home.tried):
+        if row == (left.checksum,):
+            return left
+    raise MemoryFileError(
+        f"{home.path} was changed by another writer after commit {home.commits}: a file has one writer; open it again "
+        f"to go on from its state, or commit to another file"
+    )
 
 
 class Reader:
