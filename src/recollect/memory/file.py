@@ -114,7 +114,7 @@ def commit(path: Path, home: Home | None, change: Change) -> Home:
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
     existed = path.exists()
     try:
-        with closing(_connect(path, "rwc")) as connection:
+        with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
             return _write(connection, before, change, fresh=fresh)
     except sqlite3.Error as error:
         if not existed and path.exists() and path.stat().st_size == 0:
@@ -316,7 +316,7 @@ def _explain(error: sqlite3.Error, path: Path) -> NoReturn:
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             raise MemoryFileError(f"{path} is being written by another process: a file has one writer") from error
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
             raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             raise MemoryFileError(f"{path} cannot be opened or written ({error})") from error
