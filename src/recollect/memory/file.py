@@ -237,7 +237,7 @@ class Reader:
                 patch_bytes=patch_bytes,
                 audit=self.audit,
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             self.damaged("its head cannot be read")
         if home.checksum != self._sums[HEAD]:
             self.damaged("its parts are not those of one commit")
