@@ -134,14 +134,18 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
 
 
 def _empty(description: Plain, weights: bytes | None) -> Any:
-    if weights is None:
-        return rebuilt(description)
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
-        shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in rebuilt(description).state_dict().items()}
-    if shapes != {name: (tensor.shape, tensor.dtype) for name, tensor in bytes_to_tensors(weights).items()}:
+        module = rebuilt(description)
+    expected = module.state_dict() if isinstance(module, nn.Module) else {}
+    given = bytes_to_tensors(weights) if weights is not None else {}
+    if _shapes(expected) != _shapes(given):
         raise ValueError(f"weights that are not those of a {description['class']}")
     return rebuilt(description)
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def tensors_to_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
