@@ -35,7 +35,8 @@ class BitArray:
         self.row_bytes = -(-width // 8)
         self.buffer = np.zeros(-(-length * width // 8), np.uint8)
         # A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row.
-        field = np.packbits(np.arange(8 * self.row_bytes) < width)
+        field = np.full(self.row_bytes, 0xFF, np.uint8)
+        field[-1:] = 0xFF << (8 * self.row_bytes - width) & 0xFF
         self._masks = np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
         self._reach = np.arange(self.row_bytes + 1)
 
