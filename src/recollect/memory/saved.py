@@ -81,6 +81,8 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
         widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
         if PackedIndex.bytes_of(settings["capacity"], widths) > reader.length:
             reader.damaged(f"it is too short for {settings['capacity']} records")
+        if settings["admission"] == "balanced" and settings["classes"] != len(state["counts"]["held"]):
+            reader.damaged(f"it counts {len(state['counts']['held'])} classes, and not {settings['classes']}")
         memory = kind(codec, **settings)
         number = -1
         for number, data in reader.segments():
