@@ -63,8 +63,12 @@ class RecollectionModule:
         """Take over what `optimiser_state` gave."""
         if self._learner is not None and tensors:
             states: dict[int, dict[str, torch.Tensor]] = {}
+            parameters = [*self._learner.parameters()]
             for key, tensor in tensors.items():
                 name, _, number = key.rpartition(".")
+                expected = torch.Size() if name == "step" else parameters[int(number)].shape
+                if tensor.shape != expected:  # which Adam does not look at: it would read and write beyond the end
+                    raise ValueError(f"{key} has shape {tuple(tensor.shape)}: accepted is {tuple(expected)}")
                 states.setdefault(int(number), {})[name] = tensor
             self._optimiser.load_state_dict(self._optimiser.state_dict() | {"state": states})
 
