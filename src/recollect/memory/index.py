@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,11 +35,19 @@ class BitArray:
         self.width = width
         self.row_bytes = -(-width // 8)
         self.buffer = np.zeros(-(-length * width // 8), np.uint8)
-        # A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row.
+
+    # Made when they are first used: for a wide field they take many times its size, which opening a file must not.
+
+    @functools.cached_property
+    def _masks(self) -> Rows:
+        """A field may start at any of eight bits of a byte: its mask for each, over one byte more than a row."""
         field = np.full(self.row_bytes, 0xFF, np.uint8)
-        field[-1:] = 0xFF << (8 * self.row_bytes - width) & 0xFF
-        self._masks = np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
-        self._reach = np.arange(self.row_bytes + 1)
+        field[-1:] = 0xFF << (8 * self.row_bytes - self.width) & 0xFF
+        return np.concatenate([_moved(field[None], np.array([shift])) for shift in range(8)])
+
+    @functools.cached_property
+    def _reach(self) -> npt.NDArray[np.int64]:
+        return np.arange(self.row_bytes + 1)
 
     @property
     def nbytes(self) -> int:
