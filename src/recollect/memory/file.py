@@ -33,6 +33,7 @@ SCHEMA = (
 )
 SUM = 16  # bytes of a checksum
 LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # its message may quote a damaged file, in bytes that are no text
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -116,7 +117,7 @@ def commit(path: Path, home: Home | None, change: Change) -> Home:
     try:
         with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
             return _write(connection, before, change, fresh=fresh)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
         _explain(error, path)
@@ -286,7 +287,7 @@ def reading(path: Path) -> Iterator[Reader]:
             # A length that damage made up must not be allocated.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(length, PAGE), LONGEST))
             yield Reader(path, connection, length)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         _explain(error, path)
 
 
@@ -310,7 +311,7 @@ def _checksum(name: str, data: bytes) -> bytes:
     return digest.digest()
 
 
-def _explain(error: sqlite3.Error, path: Path) -> NoReturn:
+def _explain(error: Exception, path: Path) -> NoReturn:
     """Say what SQLite's error means for a file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
