@@ -113,13 +113,10 @@ def commit(path: Path, home: Home | None, change: Change) -> Home:
     path = path.resolve()
     fresh = home is None or home.path != path
     before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
-    existed = path.exists()
     try:
         with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
             return _write(connection, before, change, fresh=fresh)
     except SQLITE_ERRORS as error:
-        if not existed and path.exists() and path.stat().st_size == 0:
-            path.unlink()
         _explain(error, path)
 
 
