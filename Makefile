@@ -4,13 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench tables clean
+SHARE := 1
+TORTURE := kill faults damage hostile forget states
+
+.PHONY: demo test torture lint bench tables clean
 
 demo: $(READY)  ## four learners on MNIST-Rotations, a table and a picture, in less than two minutes
 	@$(BIN)/python -m recollect.lab.demo
 
 test: lint  ## lint, types, layers, then every test and documented example
 	$(BIN)/python -m pytest -q
+
+torture: $(READY)  ## the durable file at length: 10,000 kills, 100,000 damages and so on; SHARE=0.1 for a tenth of it
+	RECOLLECT_TORTURE=$(SHARE) $(BIN)/python -m pytest -q $(addprefix tests/test_,$(addsuffix .py,$(TORTURE)))
 
 lint: $(READY)
 	$(BIN)/ruff check .
