@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/table1/tuning.jsonl"), help="file of trials")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
     parser.add_argument("--rows", nargs="*", default=[], help="parts of the names of the rows to tune (default: all)")
-    parser.add_argument("--seeds", nargs="*", type=int, default=list(tuning.SEEDS), help="seeds (default: 100 101)")
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(tuning.SEEDS), help="seeds (default: 100)")
     parser.add_argument("--codes", action="store_true", help="try codes only, with the settings of the row")
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
