@@ -98,7 +98,7 @@ def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing(
         EXPERIMENT, PROFILE, row, 0, device=CPU, on_task=lambda number, kept: told.append((number, kept))
     )
     stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=30, test_examples=40)
-    unwatched = row.build(0, CPU)
+    unwatched = row.build(EXPERIMENT.course, [], 0, CPU)
     for number, task in enumerate(stream):
         for x, y in task.train.batches(10):
             unwatched.observe(x, y, number)

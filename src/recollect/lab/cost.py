@@ -8,33 +8,38 @@ import recollect as rc
 from recollect.budget import filters_of
 
 if TYPE_CHECKING:
+    from recollect.lab.course import Course
     from recollect.lab.experiment import Profile, Row
 
-# One core of a server CPU: products a second in the codec, and seconds for an image, a step, a projected step, the
-# weights of a past task.
-FLOPS, JPEG_IMAGE, STEP, GEM_STEP, EWC_TASK, TEST_EXAMPLE = 50e9, 1.7e-4, 1.2e-3, 5e-3, 3.5e-4, 7e-6
+# One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
+FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
+FORWARD = 1 / 3  # of the time of a training step
 
 
-def core_seconds(row: Row, profile: Profile) -> float:
+def core_seconds(row: Row, profile: Profile, course: Course) -> float:
     """Seconds of one core."""
     batches = profile.tasks * profile.train_examples / profile.stream_batch
     settings, new = row.settings, profile.stream_batch
-    per_batch = STEP * settings.get("steps", 1) * settings.get("epochs", 1)
+    passes = settings.get("steps", 1) * settings.get("epochs", 1)
     decoded = settings.get("batch_size", 0) * settings.get("steps", 1)
+    trained = decoded + new * passes
     if row.learner is rc.GEM:
         per_task = row.items / profile.tasks
         decoded = profile.tasks / 2 * min(settings.get("memory_batch") or per_task, per_task)
-        per_batch += GEM_STEP
+        passes, trained = profile.tasks / 4, decoded + new
     if row.learner is rc.EWC:
-        per_batch += EWC_TASK * profile.tasks / 2
+        passes += profile.tasks / 5  # the pull of each past task
+    per_batch = course.step * passes + course.image * trained
     if row.codec is rc.JPEG:
         per_batch += JPEG_IMAGE * (decoded + new)
     if row.codec is rc.DiscreteAutoencoder:
         f = filters_of(row.code["variables"], row.code["categories"])
-        half = 2 * (2500 * f + 500 * f**2) / FLOPS  # encoding or decoding an image of 28x28 pixels
+        half = (
+            2 * 25 * (100 * course.shape[0] * f + 20 * f**2) / FLOPS
+        )  # encoding or decoding, on maps of 10x10 and less
         steps, rehearsed = row.training.get("steps", 1), 0
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)
         per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
-    tests = TEST_EXAMPLE * profile.tasks * (profile.matrix_examples * (profile.tasks + 1) + profile.test_examples)
-    return batches * per_batch + tests
+    tested = profile.tasks * (profile.matrix_examples * (profile.tasks + 1) + profile.test_examples)
+    return batches * per_batch + FORWARD * course.image * tested

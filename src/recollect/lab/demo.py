@@ -63,7 +63,7 @@ def main() -> None:
                 memory = learner.memory
     assert memory is not None
     picture = arguments.out / "recollections.png"
-    draw(memory, stream_of(EXPERIMENT.stream, PROFILE, arguments.seed, validation=False), picture)
+    draw(memory, stream_of(EXPERIMENT.course, PROFILE, arguments.seed, validation=False), picture)
 
     console.print(table(EXPERIMENT, PROFILE, found))
     for note in EXPERIMENT.notes:

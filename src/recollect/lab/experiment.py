@@ -9,13 +9,12 @@ import torch
 from torch import nn
 
 import recollect as rc
+from recollect.lab.course import MNIST_ROTATIONS, Course
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from recollect.memory.memory import Rule
-
-SHAPE, CLASSES, TASKS = (1, 28, 28), 10, 20
 
 Settings = dict[str, Any]
 
@@ -56,17 +55,22 @@ class Row:
         chosen = ("settings", "code", "training", "items", "admission")
         return names | {name: value for name, value in asdict(self).items() if name in chosen}
 
-    def build(self, seed: int, device: torch.device) -> rc.Learner:
-        """The learner with everything it needs."""
-        model = rc.models.MLP(seed=seed).to(device)
+    def build(self, course: Course, stream: list[rc.streams.Task], seed: int, device: torch.device) -> rc.Learner:
+        """The learner with everything it needs for a stream of the course."""
+        model = course.model(stream, seed).to(device)
         if self.codec is None:
             return self.learner(model, **self.settings)
         learned = issubclass(self.codec, nn.Module)
-        codec = self.codec(SHAPE, **self.code, **({"seed": seed} if learned else {}))
+        codec = self.codec(course.shape, **self.code, **({"seed": seed} if learned else {}))
         if learned:
             codec.to(device)
         memory = rc.Memory(
-            codec, capacity=self.items, admission=self.admission, classes=CLASSES, tasks=TASKS, seed=seed
+            codec,
+            capacity=self.items,
+            admission=self.admission,
+            classes=course.classes,
+            tasks=course.tasks,
+            seed=seed,
         )
         if self.learner is rc.Offline:
             return rc.Offline(model, memory, **self.settings)
@@ -80,7 +84,7 @@ class Profile:
     name: str
     seeds: int
     stream_batch: int = 10
-    tasks: int = TASKS
+    tasks: int = MNIST_ROTATIONS.tasks
     train_examples: int = 1000
     test_examples: int = 10_000
     matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
@@ -102,7 +106,7 @@ class Experiment:
     rows: tuple[Row, ...]
     profiles: dict[str, Profile]
     notes: tuple[str, ...] = ()
-    stream: Callable[..., list[rc.streams.Task]] = rc.streams.mnist_rotations
+    course: Course = MNIST_ROTATIONS
 
     def distinct(self, profile: Profile, rows: Sequence[Row]) -> list[Row]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""

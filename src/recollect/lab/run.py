@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.course import Course
     from recollect.lab.experiment import Experiment, Profile, Row
 
 DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
@@ -78,12 +79,12 @@ def execute(
     checkpoint: Checkpoint | None = None,
 ) -> tuple[rc.Learner, Run]:
     """Train and measure. ``on_task`` is told after each task its number and the accuracy on the tasks so far."""
-    stream = stream_of(experiment.stream, profile, seed, validation)
+    stream = stream_of(experiment.course, profile, seed, validation)
     resumed = checkpoint.resumed(device) if checkpoint is not None else None
     if resumed is not None:
         learner, measured = resumed[0], Measured(**resumed[1])
     else:
-        learner = row.build(seed, device)
+        learner = row.build(experiment.course, stream, seed, device)
         measured = Measured(untrained=accuracies(learner, stream, profile.matrix_examples))
     offline = isinstance(learner, rc.Offline)
     for number in range(measured.task, len(stream)):
@@ -173,11 +174,9 @@ def distortions(memory: rc.Memory, stream: list[rc.streams.Task], number: int) -
 
 
 @lru_cache(maxsize=1)
-def stream_of(
-    make: Callable[..., list[rc.streams.Task]], profile: Profile, seed: int, validation: bool
-) -> list[rc.streams.Task]:
+def stream_of(course: Course, profile: Profile, seed: int, validation: bool) -> list[rc.streams.Task]:
     """The stream of a seed. The last one is kept, since all rows of a seed are run on it."""
-    return make(
+    return course.stream(
         seed,
         tasks=profile.tasks,
         train_examples=profile.train_examples,

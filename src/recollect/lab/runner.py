@@ -57,7 +57,7 @@ class Job:
     @property
     def cost(self) -> float:
         """Expected seconds of one core."""
-        return core_seconds(self.row, self.profile)
+        return core_seconds(self.row, self.profile, self.experiment.course)
 
 
 def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int], folder: Path) -> list[Job]:
@@ -65,7 +65,9 @@ def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: 
     missing = [
         (seed, row)
         for seed in seeds
-        for row in sorted(experiment.distinct(profile, rows), key=lambda row: -core_seconds(row, profile))
+        for row in sorted(
+            experiment.distinct(profile, rows), key=lambda row: -core_seconds(row, profile, experiment.course)
+        )
         if results.read(folder, experiment, profile, row, seed) is None
     ]
     return [

@@ -94,7 +94,7 @@ def _time(experiment: Experiment, name: str) -> str:
         return "-"
     profile = experiment.profiles[name]
     rows = experiment.distinct(profile, experiment.chosen(profile))
-    return duration(profile.seeds * sum(core_seconds(row, profile) for row in rows) / CORES)
+    return duration(profile.seeds * sum(core_seconds(row, profile, experiment.course) for row in rows) / CORES)
 
 
 def duration(seconds: float) -> str:

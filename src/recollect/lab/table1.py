@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import recollect as rc
-from recollect.lab.experiment import TASKS, Experiment, Profile, Row, Settings
+from recollect.lab.course import MNIST_ROTATIONS
+from recollect.lab.experiment import Experiment, Profile, Row, Settings
 
 # What a memory keeps. Recollections are the paper's, 3000 items; the controls keep as many items as fit.
 REAL_100: Settings = {"codec": rc.RawPixels, "items": 100}
@@ -18,7 +19,7 @@ PIXELS_100: Settings = {"codec": rc.ResizedPixels, "code": {"size": (14, 14), "b
 PIXELS_200: Settings = {"codec": rc.ResizedPixels, "code": {"size": (14, 14), "bits": 1}, "items": 6400}
 JPEG_100: Settings = {"codec": rc.JPEG, "code": {"bits": 416}, "items": 1507}
 JPEG_200: Settings = {"codec": rc.JPEG, "code": {"bits": 416}, "items": 3015}
-WHOLE_STREAM: Settings = {"codec": rc.RawPixels, "items": TASKS * 1000}
+WHOLE_STREAM: Settings = {"codec": rc.RawPixels, "items": MNIST_ROTATIONS.tasks * 1000}
 # The codec trains as in Algorithm 1, on the new examples and on recollections; the paper found that on this stream it
 # may do without them.
 LEARNED_100: Settings = {

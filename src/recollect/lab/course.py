@@ -1,0 +1,73 @@
+"""What is learned from, and the model that learns it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import recollect as rc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+    from recollect.streams import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """A stream of tasks with images of one shape, and the model for it.
+
+    Args:
+        stream: makes the tasks of a seed.
+        shape: channels, height and width of the images.
+        classes: labels are 0 to classes - 1.
+        tasks: of the whole stream.
+        model: makes the model for a stream, from a seed.
+        step: seconds that a core takes for a training step, about.
+        image: seconds that it takes for each image in it.
+    """
+
+    stream: Callable[..., list[Task]]
+    shape: tuple[int, int, int]
+    classes: int
+    tasks: int
+    model: Callable[[list[Task], int], nn.Module]
+    step: float
+    image: float
+
+
+def mlp(stream: list[Task], seed: int) -> nn.Module:
+    """The MLP for MNIST, which is not told the task."""
+    return rc.models.MLP(seed=seed)
+
+
+def resnet(classes: int, channels: int) -> Callable[[list[Task], int], nn.Module]:
+    """The ResNet-18, its outputs masked to the classes of each task of the stream."""
+    return lambda stream, seed: rc.models.ResNet18(
+        [task.classes for task in stream], classes=classes, channels=channels, seed=seed
+    )
+
+
+MNIST_ROTATIONS = Course(
+    stream=rc.streams.mnist_rotations, shape=(1, 28, 28), classes=10, tasks=20, model=mlp, step=1e-3, image=2e-5
+)
+CIFAR100 = Course(
+    stream=rc.streams.incremental_cifar100,
+    shape=(3, 32, 32),
+    classes=100,
+    tasks=20,
+    model=resnet(classes=100, channels=3),
+    step=4e-3,
+    image=5e-3,
+)
+OMNIGLOT = Course(
+    stream=rc.streams.omniglot,
+    shape=(1, 28, 28),
+    classes=1623,
+    tasks=50,
+    model=resnet(classes=1623, channels=1),
+    step=4e-3,
+    image=4e-3,
+)
