@@ -6,6 +6,7 @@ import copy
 import itertools
 import os
 import random
+import resource
 import signal
 import time
 from dataclasses import asdict
@@ -103,6 +104,25 @@ def test_a_run_killed_at_any_moment_ends_as_one_never_killed(row: Row, tmp_path:
         time.sleep(rng.random() * 0.15)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+    assert without_times(make(row, checkpoint(tmp_path))[1]) == expected
+
+
+@pytest.mark.parametrize("after", [0, 4], ids=["at the first checkpoint", "at a later one"])
+def test_a_run_that_a_full_disk_stopped_ends_as_one_never_stopped(after: int, tmp_path: Path):
+    row = ROWS[1]
+    expected = without_times(make(row, None)[1])
+    if after:
+        with pytest.raises(StoppedError):
+            make(row, Stopping(tmp_path, after, saves={after}))
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+        try:
+            make(row, checkpoint(tmp_path))
+        except rc.MemoryFileError:
+            os._exit(3)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     assert without_times(make(row, checkpoint(tmp_path))[1]) == expected
 
 

@@ -84,6 +84,9 @@ def run(
     except KeyboardInterrupt:
         remarks.print(f"Stopped. Finished runs are in {folder}; the same command goes on from there.")
         raise typer.Exit(130) from None
+    except (MemoryFileError, OSError) as error:  # such as a full disk
+        remarks.print(f"{error}\nFinished runs are in {folder}; the same command goes on from the last checkpoint.")
+        raise typer.Exit(1) from None
     _show(experiment, chosen, results.summaries(folder, experiment, chosen, wanted, numbers), as_json_object)
 
 
