@@ -30,7 +30,8 @@ class History:
         self.forgotten: set[int] = set()
 
     def write(self, count: int) -> None:
-        x = write(self.memory, count, self.random)
+        tasks = min(TASKS, 1 + len(self.shown) // 100)  # new ones come as time goes by, for which a ring makes room
+        x = write(self.memory, count, self.random, tasks)
         self.shown += [image.numpy().tobytes() for image in (x * 255).round().byte()]
 
     def forget(self) -> None:

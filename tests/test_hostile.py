@@ -61,6 +61,7 @@ def refused(path: Path, load: Callable[[Path], object] = rc.Memory.open) -> str:
     """The message with which it is."""
     with memory_limit(ROOM), pytest.raises(DamagedFileError) as caught:
         load(path)
+    assert "allocate" not in str(caught.value)  # it was not even tried
     return str(caught.value)
 
 
@@ -213,8 +214,7 @@ def test_a_value_that_claims_to_be_long_is_not_allocated(
     table: str, length: int, honest: dict[str, file.Change], tmp_path: Path
 ):
     path = make(tmp_path / "memory.rec", honest["reservoir"])
-    with closing(sqlite3.connect(path)) as connection:
-        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+    page = root(path, table)
     # A leaf of the tree with one cell: lengths of the value and of the row, and a pointer to pages with the rest.
     kinds = [0, 44, 12 + 2 * length] if table in {"segment", "patch"} else [15, 44, 12 + 2 * length]
     record = b"".join(map(varint, kinds))
@@ -223,9 +223,37 @@ def test_a_value_that_claims_to_be_long_is_not_allocated(
     start = 1024 - len(cell)
     leaf = b"\x0d\0\0\0\1" + start.to_bytes(2, "big") + b"\0" + start.to_bytes(2, "big")
     data = bytearray(path.read_bytes())
-    data[1024 * (page - 1) : 1024 * page] = leaf.ljust(start, b"\0") + cell
+    data[page] = leaf.ljust(start, b"\0") + cell
     path.write_bytes(data)
     refused(path)
+
+
+@pytest.mark.parametrize("table", ["part", "segment", "patch", "audit"])
+def test_rows_that_are_there_a_million_million_times(table: str, honest: dict[str, file.Change], tmp_path: Path):
+    """Pages of pointers that all lead to the same page, which again has pointers to but one page, and so on."""
+    path = make(tmp_path / "memory.rec", replace(honest["reservoir"], patch=b""))
+    data = bytearray(path.read_bytes())
+    page = root(path, table)
+    leaf = bytes(data[page])
+    for level in range(6):
+        child = (len(data) // 1024 + 2).to_bytes(4, "big")
+        cells = [child + varint(1 + number + 100 * level) for number in range(99)]
+        starts = [1024 - sum(map(len, cells[: number + 1])) for number in range(99)]
+        header = b"\x05\0\0" + len(cells).to_bytes(2, "big") + starts[-1].to_bytes(2, "big") + b"\0" + child
+        pointers = b"".join(start.to_bytes(2, "big") for start in starts)
+        data += (header + pointers).ljust(starts[-1], b"\0") + b"".join(reversed(cells))
+    data += leaf
+    data[page] = data[-7 * 1024 : -6 * 1024]
+    data[28:32] = (len(data) // 1024).to_bytes(4, "big")
+    path.write_bytes(data)
+    refused(path)
+
+
+def root(path: Path, table: str) -> slice:
+    """Where the first page of a table is."""
+    with closing(sqlite3.connect(path)) as connection:
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+    return slice(1024 * (page - 1), 1024 * page)
 
 
 def varint(number: int) -> bytes:

@@ -42,11 +42,11 @@ def codec() -> rc.DiscreteAutoencoder:
     return rc.DiscreteAutoencoder(SHAPE, 8, 2)
 
 
-def write(memory: rc.Memory, count: int, random: Random) -> torch.Tensor:
-    """Show random examples to a memory. Returns them."""
+def write(memory: rc.Memory, count: int, random: Random, tasks: int = TASKS) -> torch.Tensor:
+    """Show random examples of so many tasks to a memory. Returns them."""
     generator = torch.Generator().manual_seed(random.getrandbits(60))
     x = torch.randint(0, 256, (count, *SHAPE), generator=generator) / 255
-    y, task = (torch.randint(0, most, (count,), generator=generator) for most in (CLASSES, TASKS))
+    y, task = (torch.randint(0, most, (count,), generator=generator) for most in (CLASSES, tasks))
     memory.write(x, y, task)
     return x
 
