@@ -184,12 +184,14 @@ def test_a_run_that_fails_beside_others_is_reported(tmp_path: Path):
 
 
 SMALL_COMMAND = """
+import signal
 from dataclasses import replace
 from recollect.cli import app
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.table1 import EXPERIMENT
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may be deaf to it
     quick = replace(EXPERIMENT.profiles["quick"], tasks=2, train_examples=20, test_examples=20)
     EXPERIMENTS["table1"] = replace(EXPERIMENT, profiles={"quick": quick})
     app()
