@@ -96,7 +96,7 @@ def check_damaged_journal(path: Path, folder: Path, states: set[str | None], ran
     copy.write_bytes(path.read_bytes())
     journal = bytearray(journal_of(path).read_bytes())
     if random.random() < 0.3:
-        del journal[random.randrange(len(journal)) :]
+        del journal[random.randint(0, len(journal)) :]
     for _ in range(random.choice([0, 1, 20]) if journal else 0):
         journal[random.randrange(len(journal))] ^= 1 << random.randrange(8)
     journal_of(copy).write_bytes(journal)
