@@ -125,10 +125,13 @@ def test_an_error_at_every_step_of_sqlite(case: Case, monkeypatch: pytest.Monkey
             assert "interrupted" in message
             with monkeypatch.context() as usual:
                 usual.setattr(file, "_connect", connect)
+                if case.found() == case.live:
+                    break  # it was told so when it had just committed
                 case.check_unchanged()
             steps += 1 if rounds(0, 1) else 13
     assert steps > 100
-    case.check_next_commit()
+    if case.before != NOTHING:  # a first commit that was stopped so late has made the file
+        case.check_next_commit()
 
 
 class Interrupted(sqlite3.Connection):
