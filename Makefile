@@ -16,7 +16,7 @@ test: lint  ## lint, types, layers, then every test and documented example
 	$(BIN)/python -m pytest -q
 
 torture: $(READY)  ## the durable file at length: 10,000 kills, 100,000 damages and so on; SHARE=0.1 for a tenth of it
-	RECOLLECT_TORTURE=$(SHARE) $(BIN)/python -m pytest -q $(addprefix tests/test_,$(addsuffix .py,$(TORTURE)))
+	RECOLLECT_TORTURE=$(SHARE) $(BIN)/python -m pytest -q --timeout 0 $(addprefix tests/test_,$(addsuffix .py,$(TORTURE)))
 
 lint: $(READY)
 	$(BIN)/ruff check .

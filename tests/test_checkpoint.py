@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import multiprocessing
 import os
 import random
 import resource
@@ -11,7 +12,7 @@ import signal
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -22,6 +23,9 @@ from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint
 from recollect.lab.experiment import Row
 from recollect.lab.run import Run, execute
 from test_lab import CPU, EXPERIMENT, PROFILE, ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REHEARSING = Row(
     name="Rehearsing GEM",
@@ -91,39 +95,52 @@ def test_a_run_stopped_twice_ends_as_one_never_stopped(row: Row, tmp_path: Path)
         assert torch.equal(learner.memory.ids, whole.memory.ids)
 
 
-@pytest.mark.parametrize("row", [REHEARSING, ROWS[4]], ids=lambda row: row.name)
-def test_a_run_killed_at_any_moment_ends_as_one_never_killed(row: Row, tmp_path: Path):
-    expected = without_times(make(row, None)[1])
+def in_a_process_of_its_own(check: Callable[..., None], *args: object) -> None:
+    """Torch's threads do not survive a fork: whoever forks must be a process that never had any."""
+    process = multiprocessing.get_context("spawn").Process(target=check, args=args)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+@pytest.mark.parametrize("row", [-1, 4], ids=lambda row: STOPPABLE[row].name)
+def test_a_run_killed_at_any_moment_ends_as_one_never_killed(row: int, tmp_path: Path):
+    in_a_process_of_its_own(kill_often, row, tmp_path)
+
+
+def kill_often(row: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    expected = without_times(make(STOPPABLE[row], None)[1])
     rng = random.Random(0)
     for _ in range(6):
         child = os.fork()
         if child == 0:
-            torch.set_num_threads(1)
-            make(row, checkpoint(tmp_path))
+            make(STOPPABLE[row], checkpoint(folder))
             os._exit(0)
         time.sleep(rng.random() * 0.15)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    assert without_times(make(row, checkpoint(tmp_path))[1]) == expected
+    assert without_times(make(STOPPABLE[row], checkpoint(folder))[1]) == expected
 
 
 @pytest.mark.parametrize("after", [0, 4], ids=["at the first checkpoint", "at a later one"])
 def test_a_run_that_a_full_disk_stopped_ends_as_one_never_stopped(after: int, tmp_path: Path):
+    in_a_process_of_its_own(fill_the_disk, after, tmp_path)
+
+
+def fill_the_disk(after: int, folder: Path) -> None:
+    torch.set_num_threads(1)
     row = ROWS[1]
     expected = without_times(make(row, None)[1])
     if after:
         with pytest.raises(StoppedError):
-            make(row, Stopping(tmp_path, after, saves={after}))
-    child = os.fork()
-    if child == 0:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
-        try:
-            make(row, checkpoint(tmp_path))
-        except rc.MemoryFileError:
-            os._exit(3)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-    assert without_times(make(row, checkpoint(tmp_path))[1]) == expected
+            make(row, Stopping(folder, after, saves={after}))
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, unlimited[1]))
+    with pytest.raises(rc.MemoryFileError):
+        make(row, checkpoint(folder))
+    resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert without_times(make(row, checkpoint(folder))[1]) == expected
 
 
 def test_a_checkpoint_of_another_run_or_one_that_is_damaged_is_not_gone_on_from(tmp_path: Path):
