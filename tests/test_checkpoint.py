@@ -20,14 +20,14 @@ import torch
 import recollect as rc
 from battery import parameters
 from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint
-from recollect.lab.experiment import Row
-from recollect.lab.run import Run, execute
+from recollect.lab.continual import ContinualRow
+from recollect.lab.run import ContinualRun, execute
 from test_lab import CPU, EXPERIMENT, PROFILE, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REHEARSING = Row(
+REHEARSING = ContinualRow(
     name="Rehearsing GEM",
     learner=rc.GEM,
     settings={"memory_batch": 3, "batch_size": 4},
@@ -44,11 +44,11 @@ def checkpoint(folder: Path, run: str = "this") -> Checkpoint:
     return Checkpoint(folder / "run.rec", {"run": run}, every=0)
 
 
-def make(row: Row, saved: Checkpoint | None, **more: Any) -> tuple[rc.Learner, Run]:
+def make(row: ContinualRow, saved: Checkpoint | None, **more: Any) -> tuple[rc.Learner, ContinualRun]:
     return execute(EXPERIMENT, PROFILE, row, 0, device=CPU, checkpoint=saved, **more)
 
 
-def without_times(run: Run) -> dict[str, Any]:
+def without_times(run: ContinualRun) -> dict[str, Any]:
     timed = {"seconds", "evaluation_seconds", "examples_per_second"}
     return {name: value for name, value in asdict(run).items() if name not in timed}
 
@@ -74,7 +74,7 @@ class Stopping(Checkpoint):
 
 
 @pytest.mark.parametrize("row", STOPPABLE, ids=lambda row: row.name)
-def test_a_run_stopped_twice_ends_as_one_never_stopped(row: Row, tmp_path: Path):
+def test_a_run_stopped_twice_ends_as_one_never_stopped(row: ContinualRow, tmp_path: Path):
     rng = random.Random(row.name)
     whole, expected = make(row, None)
     left = 9  # batches

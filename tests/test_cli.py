@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 
 from recollect.cli import app
 from recollect.lab import experiments, table1
-from recollect.lab.experiment import Experiment, Profile
+from recollect.lab.continual import Continual, ContinualProfile
 
-TINY = Profile(name="quick", seeds=1, tasks=2, train_examples=20, test_examples=30, matrix_examples=10)
+TINY = ContinualProfile(name="quick", seeds=1, tasks=2, train_examples=20, test_examples=30, matrix_examples=10)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment = Experiment(
+    experiment = Continual(
         name="table1", title="Table 1", answers="?", rows=table1.ROWS, profiles={"quick": TINY}, notes=("A note.",)
     )
     monkeypatch.setitem(experiments.EXPERIMENTS, "table1", experiment)

@@ -19,21 +19,22 @@ import torch
 from rich.console import Console
 
 import recollect as rc
-from recollect.lab import results, runner, tuning
-from recollect.lab.experiment import Experiment, Profile, Row
+from recollect.lab import continual, results, runner, tuning
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.experiment import Row
 from recollect.lab.metrics import backward_transfer, forward_transfer
-from recollect.lab.run import Run, execute
+from recollect.lab.run import ContinualRun, execute
 
 CPU = torch.device("cpu")
-PROFILE = Profile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
+PROFILE = ContinualProfile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
 RAW = {"codec": rc.RawPixels, "items": 12}
 ROWS = (
-    Row(name="Online", learner=rc.Online, settings={"learning_rate": 0.1}),
-    Row(name="Replay", learner=rc.Replay, settings={"learning_rate": 0.1, "batch_size": 5}, paper=50.0, **RAW),
-    Row(name="GEM", learner=rc.GEM, settings={"memory_batch": 3}, admission="ring", **RAW),
-    Row(name="Offline", learner=rc.Offline, settings={"epochs": 2}, codec=rc.RawPixels, items=90),
-    Row(name="EWC", learner=rc.EWC, settings={"items": 10}, items=10),
-    Row(
+    ContinualRow(name="Online", learner=rc.Online, settings={"learning_rate": 0.1}),
+    ContinualRow(name="Replay", learner=rc.Replay, settings={"learning_rate": 0.1, "batch_size": 5}, paper=50.0, **RAW),
+    ContinualRow(name="GEM", learner=rc.GEM, settings={"memory_batch": 3}, admission="ring", **RAW),
+    ContinualRow(name="Offline", learner=rc.Offline, settings={"epochs": 2}, codec=rc.RawPixels, items=90),
+    ContinualRow(name="EWC", learner=rc.EWC, settings={"items": 10}, items=10),
+    ContinualRow(
         name="Recollections",
         learner=rc.Replay,
         settings={"batch_size": 5},
@@ -42,21 +43,21 @@ ROWS = (
         training={"rehearse": "none"},
         items=20,
     ),
-    Row(name="Again", block="Block", learner=rc.Online, settings={"learning_rate": 0.1}),
+    ContinualRow(name="Again", block="Block", learner=rc.Online, settings={"learning_rate": 0.1}),
 )
-EXPERIMENT = Experiment(name="tiny", title="A title", answers="?", rows=ROWS, profiles={"tiny": PROFILE})
+EXPERIMENT = Continual(name="tiny", title="A title", answers="?", rows=ROWS, profiles={"tiny": PROFILE})
 
 
-def run_all(folder: Path, rows: tuple[Row, ...] = ROWS, *, seeds: int = 1, workers: int = 1) -> str:
-    jobs = runner.jobs_left(EXPERIMENT, PROFILE, list(rows), list(range(seeds)), folder)
+def run_all(folder: Path, rows: tuple[ContinualRow, ...] = ROWS, *, seeds: int = 1, workers: int = 1) -> str:
+    jobs = runner.jobs_left(EXPERIMENT, PROFILE, list(rows), seeds, folder)
     console = Console(file=io.StringIO(), width=200)
     runner.run(jobs, partial(results.write, folder), workers=workers, device=CPU, console=console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def recorded(folder: Path) -> dict[str, Run]:
-    return {path.parent.name: Run(**json.loads(path.read_text())) for path in folder.rglob("seed0.json")}
+def recorded(folder: Path) -> dict[str, ContinualRun]:
+    return {path.parent.name: ContinualRun(**json.loads(path.read_text())) for path in folder.rglob("seed0.json")}
 
 
 def test_transfer_is_as_in_the_gem_paper():
@@ -93,9 +94,9 @@ def test_a_run_records_what_was_done(tmp_path: Path):
 
 def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing():
     row = ROWS[5]
-    told: list[tuple[int, float]] = []
+    told: list[tuple[int, str]] = []
     learner, run = execute(
-        EXPERIMENT, PROFILE, row, 0, device=CPU, on_task=lambda number, kept: told.append((number, kept))
+        EXPERIMENT, PROFILE, row, 0, device=CPU, report=lambda step, state: told.append((step, state))
     )
     stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=30, test_examples=40)
     unwatched = row.build(EXPERIMENT.course, [], 0, CPU)
@@ -106,21 +107,21 @@ def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing(
     assert run.retention == pytest.approx(100 * sum(right) / 3)
     pairs = zip(learner.model.parameters(), unwatched.model.parameters(), strict=True)
     assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
-    assert [number for number, _ in told] == [0, 1, 2]
-    assert told[-1][1] == pytest.approx(sum(run.accuracy[-1]) / 3)
+    assert [step for step, _ in told] == [1, 2, 3]
+    assert told[-1][1] == f"task 3 of 3, {sum(run.accuracy[-1]) / 3:.1f} % so far"
 
 
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
 
-    def stop_at_the_third(*arguments: object, **more: object) -> tuple[rc.Learner, Run]:
+    def stop_at_the_third(*arguments: object, **more: object) -> tuple[rc.Learner, ContinualRun]:
         if len(made) == 2:
             raise KeyboardInterrupt
         learner, run = execute(*arguments, **more)  # pyright: ignore[reportArgumentType]
         made.append(run.row)
         return learner, run
 
-    monkeypatch.setattr(runner, "execute", stop_at_the_third)
+    monkeypatch.setattr(continual, "execute", stop_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         run_all(tmp_path, ROWS[:3], seeds=2)
     assert len([*tmp_path.rglob("seed*.json")]) == 2
@@ -130,20 +131,27 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     assert len([*tmp_path.rglob("seed*.json")]) == 6
     assert all(path.read_bytes() == content for path, content in before.items())
     assert [*tmp_path.rglob("*.part")] == []
-    assert runner.jobs_left(EXPERIMENT, PROFILE, list(ROWS[:3]), [0, 1], tmp_path) == []
+    assert runner.jobs_left(EXPERIMENT, PROFILE, list(ROWS[:3]), 2, tmp_path) == []
+
+
+def test_a_row_may_have_fewer_seeds_than_its_profile_and_more_are_run_if_asked_for(tmp_path: Path):
+    rows: list[Row] = [replace(ROWS[0], seeds=1), ROWS[1]]
+    left = runner.jobs_left(EXPERIMENT, PROFILE, rows, None, tmp_path)
+    assert sorted((job.row.name, job.seed) for job in left) == [("Online", 0), ("Replay", 0), ("Replay", 1)]
+    assert len(runner.jobs_left(EXPERIMENT, PROFILE, rows, 3, tmp_path)) == 6
 
 
 def test_a_run_with_other_settings_is_run_again(tmp_path: Path):
     run_all(tmp_path, ROWS[:1])
     changed = replace(ROWS[0], settings={"learning_rate": 0.2})
-    assert len(runner.jobs_left(EXPERIMENT, PROFILE, [changed], [0], tmp_path)) == 1
+    assert len(runner.jobs_left(EXPERIMENT, PROFILE, [changed], 1, tmp_path)) == 1
     assert results.summaries(tmp_path, EXPERIMENT, PROFILE, [changed]) == []
 
 
 def test_a_run_with_another_amount_of_work_is_run_again(tmp_path: Path):
     run_all(tmp_path, ROWS[:1])
-    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, train_examples=40), [ROWS[0]], [0], tmp_path)) == 1
-    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, seeds=9), [ROWS[0]], [0], tmp_path)) == 0
+    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, train_examples=40), [ROWS[0]], 1, tmp_path)) == 1
+    assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, seeds=9), [ROWS[0]], 1, tmp_path)) == 0
 
 
 def test_what_is_not_a_number_is_null(tmp_path: Path):
@@ -157,7 +165,7 @@ def test_a_damaged_record_is_named(tmp_path: Path):
     (path,) = tmp_path.rglob("seed0.json")
     path.write_text(path.read_text()[:100])
     with pytest.raises(ValueError, match=r"seed0\.json: not a recorded run"):
-        runner.jobs_left(EXPERIMENT, PROFILE, [ROWS[0]], [0], tmp_path)
+        runner.jobs_left(EXPERIMENT, PROFILE, [ROWS[0]], 1, tmp_path)
 
 
 def test_runs_side_by_side_are_the_same_runs(tmp_path: Path):
@@ -178,7 +186,7 @@ def test_runs_side_by_side_are_the_same_runs(tmp_path: Path):
 
 
 def test_a_run_that_fails_beside_others_is_reported(tmp_path: Path):
-    broken = Row(name="Broken", learner=rc.Online, settings={"no_such_setting": 1})
+    broken = ContinualRow(name="Broken", learner=rc.Online, settings={"no_such_setting": 1})
     with pytest.raises(RuntimeError, match=r"(?s)Broken, seed 0 failed:.*no_such_setting"):
         run_all(tmp_path, (broken, ROWS[0]), workers=2)
 
@@ -239,7 +247,7 @@ def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest
     console = Console(file=io.StringIO())
     runner.run(jobs[:2], partial(tuning.append, path), workers=1, device=CPU, console=console)
     (left,) = tuning.jobs_left(EXPERIMENT, rows, (100,), path)
-    assert left.row.settings == {"learning_rate": 0.4}
+    assert left.row.described["settings"] == {"learning_rate": 0.4}
     assert left.validation
     runner.run([left], partial(tuning.append, path), workers=1, device=CPU, console=console)
     trials = tuning.read(path)

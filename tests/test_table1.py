@@ -9,7 +9,7 @@ import pytest
 
 import recollect as rc
 from recollect.lab import tuning
-from recollect.lab.experiment import Row
+from recollect.lab.continual import ContinualRow
 from recollect.lab.table1 import ROWS, SAME
 from recollect.lab.table1_tuning import candidates
 
@@ -55,7 +55,7 @@ def test_the_same_training_is_the_same():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_settings_are_those_that_were_best_on_held_out_images(row: Row):
+def test_settings_are_those_that_were_best_on_held_out_images(row: ContinualRow):
     name = row.name.replace("Same: ", "Replay ")
     learned_200 = name.endswith("Recollections 200")
     kept = [tried for _, tried in tuning.ranked(TRIALS, name.replace("200", "100") if learned_200 else name)]

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 import typer
@@ -25,7 +25,7 @@ from recollect.memory.saved import restored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recollect.lab.experiment import Experiment, Profile, Row
+    from recollect.lab.experiment import AnyExperiment, Profile, Row
     from recollect.memory.file import Watch
 
 app = typer.Typer(
@@ -72,13 +72,13 @@ def run(
     """Run an experiment and show its table. Each run is written as it ends; a stopped command goes on when repeated."""
     experiment, chosen = _find(name, profile)
     wanted = _rows(experiment, chosen, rows)
-    numbers = list(range(chosen.seeds if seeds is None else seeds))
     try:
-        jobs_left = runner.jobs_left(experiment, chosen, wanted, numbers, folder)
+        jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    if done := len(experiment.distinct(chosen, wanted)) * len(numbers) - len(jobs_left):
-        remarks.print(f"{done} of {done + len(jobs_left)} runs are in {folder} already.")
+    runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
+    if done := runs - len(jobs_left):
+        remarks.print(f"{done} of {runs} runs are in {folder} already.")
     try:
         runner.run(jobs_left, partial(results.write, folder), workers=jobs, device=_device(device), console=remarks)
     except KeyboardInterrupt:
@@ -87,7 +87,8 @@ def run(
     except (MemoryFileError, OSError) as error:  # such as a full disk
         remarks.print(f"{error}\nFinished runs are in {folder}; the same command goes on from the last checkpoint.")
         raise typer.Exit(1) from None
-    _show(experiment, chosen, results.summaries(folder, experiment, chosen, wanted, numbers), as_json_object)
+    found = results.summaries(folder, experiment, chosen, wanted, seeds or chosen.seeds)
+    _show(experiment, chosen, found, as_json_object)
 
 
 @app.command("table")
@@ -278,7 +279,7 @@ def _say(text: str, console: Console = out) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _find(name: str, profile: str) -> tuple[Experiment, Profile]:
+def _find(name: str, profile: str) -> tuple[AnyExperiment, Profile]:
     if name not in EXPERIMENTS:
         raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
     experiment = EXPERIMENTS[name]
@@ -287,7 +288,7 @@ def _find(name: str, profile: str) -> tuple[Experiment, Profile]:
     return experiment, experiment.profiles[profile]
 
 
-def _rows(experiment: Experiment, profile: Profile, words: list[str] | None) -> list[Row]:
+def _rows(experiment: AnyExperiment, profile: Profile, words: list[str] | None) -> list[Row]:
     try:
         return experiment.chosen(profile, words or ())
     except ValueError as error:
@@ -305,7 +306,9 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _show(experiment: Experiment, profile: Profile, found: list[results.Summary], as_json_object: bool) -> None:
+def _show(
+    experiment: AnyExperiment, profile: Profile, found: list[results.Summary[Any, Any]], as_json_object: bool
+) -> None:
     if as_json_object:
         print(json.dumps(as_json(experiment, profile, found)))
     else:

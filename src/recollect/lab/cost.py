@@ -8,15 +8,15 @@ import recollect as rc
 from recollect.budget import filters_of
 
 if TYPE_CHECKING:
+    from recollect.lab.continual import ContinualProfile, ContinualRow
     from recollect.lab.course import Course
-    from recollect.lab.experiment import Profile, Row
 
 # One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
 FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
 FORWARD = 1 / 3  # of the time of a training step
 
 
-def core_seconds(row: Row, profile: Profile, course: Course) -> float:
+def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -> float:
     """Seconds of one core."""
     batches = profile.tasks * profile.train_examples / profile.stream_batch
     settings, new = row.settings, profile.stream_batch

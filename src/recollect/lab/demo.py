@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -46,20 +47,20 @@ def main() -> None:
     ]
     found, memory = [], None
     with Board(console, jobs) as board:
-        for job in jobs:
+        for job, row in zip(jobs, rows, strict=True):
             board.started(job)
             learner, run = execute(
                 EXPERIMENT,
                 PROFILE,
-                job.row,
-                job.seed,
+                row,
+                arguments.seed,
                 device=torch.device("cpu"),
-                on_task=lambda number, kept, job=job: board.task_learned(job, number, kept),
+                report=partial(board.advanced, job),
             )
             results.write(arguments.out, run)
-            board.finished(job, run.retention, run.seconds)
-            found.append(results.Summary(job.row, [run]))
-            if job.row.codec is rc.DiscreteAutoencoder:
+            board.finished(job, run.headline, run.seconds)
+            found.append(results.Summary(row, [run]))
+            if row.codec is rc.DiscreteAutoencoder:
                 memory = learner.memory
     assert memory is not None
     picture = arguments.out / "recollections.png"

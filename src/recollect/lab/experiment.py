@@ -1,80 +1,39 @@
-"""What an experiment is: rows to be run, each a learner with its memory, and profiles that say how much of it."""
+"""What an experiment is: rows to be run with several seeds, and profiles that say how much of them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-import torch
-from torch import nn
-
-import recollect as rc
-from recollect.lab.course import MNIST_ROTATIONS, Course
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from recollect.memory.memory import Rule
+    import torch
+
+    from recollect.lab.checkpoint import Checkpoint
+
+    Report = Callable[[int, str], object]  # is told how many steps of a run are done, and what is known so far
 
 Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """A line of a table: which learner with which settings, and what its memory keeps.
-
-    Settings are the keyword arguments of the classes that they stand beside. Those that the paper's appendix gives take
-    their place in the profile ``paper``.
-    """
+class Row(ABC):
+    """A line of a table or a curve of a figure."""
 
     name: str
-    learner: type[Any]
-    settings: Settings
-    paper_settings: Settings = field(default_factory=dict)
-    codec: type[Any] | None = None
-    code: Settings = field(default_factory=dict)
-    training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
-    paper_training: Settings = field(default_factory=dict)
-    storage: int | None = None  # in images, what the memory may take
-    items: int = 0
-    admission: Rule = "reservoir"
     block: str = ""
-    paper: float | None = None  # retention in the paper, in percent
-
-    def in_profile(self, profile: Profile) -> Row:
-        """The row with the settings of the profile."""
-        if profile.name != "paper":
-            return self
-        settings = self.settings | self.paper_settings
-        return replace(self, settings=settings, training=self.paper_training or self.training)
+    seeds: int | None = None  # at most, where a run is long
 
     @property
+    @abstractmethod
     def described(self) -> Settings:
         """All that decides what a run of this row does, for the record."""
-        names = {"learner": self.learner.__name__, "codec": self.codec.__name__ if self.codec else None}
-        chosen = ("settings", "code", "training", "items", "admission")
-        return names | {name: value for name, value in asdict(self).items() if name in chosen}
 
-    def build(self, course: Course, stream: list[rc.streams.Task], seed: int, device: torch.device) -> rc.Learner:
-        """The learner with everything it needs for a stream of the course."""
-        model = course.model(stream, seed).to(device)
-        if self.codec is None:
-            return self.learner(model, **self.settings)
-        learned = issubclass(self.codec, nn.Module)
-        codec = self.codec(course.shape, **self.code, **({"seed": seed} if learned else {}))
-        if learned:
-            codec.to(device)
-        memory = rc.Memory(
-            codec,
-            capacity=self.items,
-            admission=self.admission,
-            classes=course.classes,
-            tasks=course.tasks,
-            seed=seed,
-        )
-        if self.learner is rc.Offline:
-            return rc.Offline(model, memory, **self.settings)
-        return self.learner(model, rc.RecollectionModule(memory, **self.training), **self.settings)
+    def in_profile(self, profile: Any) -> Self:
+        """The row with the settings of the profile."""
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,42 +42,102 @@ class Profile:
 
     name: str
     seeds: int
-    stream_batch: int = 10
-    tasks: int = MNIST_ROTATIONS.tasks
-    train_examples: int = 1000
-    test_examples: int = 10_000
-    matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
     rows: tuple[str, ...] = ()
 
     @property
-    def amounts(self) -> dict[str, int]:
+    def amounts(self) -> dict[str, Any]:
         """All that decides how much work a run is, for the record."""
         return {name: value for name, value in asdict(self).items() if name not in {"name", "seeds", "rows"}}
 
+    def seeds_of(self, row: Row, wanted: int | None = None) -> range:
+        """The seeds that a row is run with, ``wanted`` of them if that is said."""
+        return range(wanted if wanted is not None else min(self.seeds, row.seeds or self.seeds))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """Rows on a stream of tasks."""
+class Run(ABC):
+    """What is recorded of a finished run."""
+
+    experiment: str
+    profile: str
+    row: str
+    seed: int
+    validation: bool  # measured on held-out training data
+    amounts: dict[str, Any]  # of the profile
+    settings: Settings
+    seconds: float  # of training
+    environment: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """What is said of the run when it is finished."""
+
+
+R = TypeVar("R", bound=Row)
+P = TypeVar("P", bound=Profile)
+U = TypeVar("U", bound=Run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(ABC, Generic[R, P, U]):
+    """Rows that answer a question together. Each kind of experiment says how its rows are run and shown."""
 
     name: str
     title: str
     answers: str
-    rows: tuple[Row, ...]
-    profiles: dict[str, Profile]
+    rows: tuple[R, ...]
+    profiles: dict[str, P]
     notes: tuple[str, ...] = ()
-    course: Course = MNIST_ROTATIONS
 
-    def distinct(self, profile: Profile, rows: Sequence[Row]) -> list[Row]:
+    kind: ClassVar[type[Run]]  # of its runs
+    columns: ClassVar[tuple[str, ...]]  # behind the name of a row
+
+    @abstractmethod
+    def execute(
+        self,
+        profile: P,
+        row: R,
+        seed: int,
+        *,
+        device: torch.device,
+        validation: bool = False,
+        report: Report = lambda step, state: None,
+        checkpoint: Checkpoint | None = None,
+    ) -> U:
+        """Run a row."""
+
+    @abstractmethod
+    def steps(self, profile: P, row: R) -> int:
+        """How many steps of a run are reported."""
+
+    @abstractmethod
+    def cost(self, profile: P, row: R) -> float:
+        """About how many seconds of one core a run takes."""
+
+    @abstractmethod
+    def cells(self, row: R, runs: list[U]) -> tuple[str, ...]:
+        """The cells of a row, in the order of the columns."""
+
+    @abstractmethod
+    def as_json(self, row: R, runs: list[U]) -> dict[str, Any]:
+        """The row as `--json` prints it."""
+
+    @abstractmethod
+    def amount(self, profile: P) -> str:
+        """A profile's amount of work, in words."""
+
+    def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""
         named = (replace(row, name=self.recorded_as(row, profile)) for row in rows)
         return [*{row.name: row for row in named}.values()]
 
-    def recorded_as(self, row: Row, profile: Profile) -> str:
+    def recorded_as(self, row: R, profile: P) -> str:
         """The name under which runs of a row are kept: rows that do the same share their runs."""
         rows = (other.in_profile(profile) for other in self.rows)
         return next((other.name for other in rows if other.described == row.described), row.name)
 
-    def chosen(self, profile: Profile, words: Sequence[str] = ()) -> list[Row]:
+    def chosen(self, profile: P, words: Sequence[str] = ()) -> list[R]:
         """The rows of a profile, or those whose names have one of ``words``, with their settings in the profile."""
         for word in words:
             if not any(word.lower() in row.name.lower() for row in self.rows):
@@ -128,3 +147,6 @@ class Experiment:
         wanted = [word.lower() for word in words or profile.rows]
         rows = [row for row in self.rows if not wanted or any(word in row.name.lower() for word in wanted)]
         return [row.in_profile(profile) for row in rows]
+
+
+AnyExperiment = Experiment[Any, Any, Any]

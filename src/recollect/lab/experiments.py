@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from recollect.lab import table1
 
-EXPERIMENTS = {module.EXPERIMENT.name: module.EXPERIMENT for module in (table1,)}
+if TYPE_CHECKING:
+    from recollect.lab.experiment import AnyExperiment
+
+EXPERIMENTS: dict[str, AnyExperiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (table1,)}

@@ -26,6 +26,7 @@ class Board:
         # The whole is counted in expected seconds, since some rows take a hundred times as long as others.
         self._whole = self._progress.add_task("All runs", total=sum(job.cost for job in jobs), state="")
         self._bars: dict[int, TaskID] = {}
+        self._done: dict[int, int] = {}
         self._count, self._finished = len(jobs), 0
 
     def __enter__(self) -> Board:
@@ -39,25 +40,28 @@ class Board:
 
     def started(self, job: Job) -> None:
         """A run begins."""
-        self._bars[job.number] = self._progress.add_task(f"  {job.title}", total=job.profile.tasks, state="")
+        self._bars[job.number] = self._progress.add_task(f"  {job.title}", total=job.steps, state="")
+        self._done[job.number] = 0
         self._say_whole()
 
-    def task_learned(self, job: Job, number: int, kept: float) -> None:
-        """A run has learned one more task of its stream, and keeps ``kept`` percent of what it has seen."""
-        tasks = job.profile.tasks
-        state = f"task {number + 1} of {tasks}, {kept:.1f} % so far" if kept else f"task {number + 1} of {tasks}"
-        self._progress.update(self._bars[job.number], advance=1, state=state)
-        self._progress.update(self._whole, advance=job.cost / tasks)
-        if not self.console.is_terminal and (number + 1) % 5 == 0 and number + 1 < tasks:
-            self.console.print(f"{job.title}: {state}")
+    def advanced(self, job: Job, step: int, state: str) -> None:
+        """A run has done so many of its steps. One that went on from a checkpoint has done some before."""
+        bar = self._bars[job.number]
+        done = self._done[job.number]
+        self._done[job.number] = step
+        self._progress.update(bar, completed=step, state=state)
+        self._progress.update(self._whole, advance=(step - done) * job.cost / job.steps)
+        quarters = [4 * number // job.steps for number in (done, step)]
+        if not self.console.is_terminal and quarters[0] < quarters[1] < 4:
+            self.console.print(f"{job.title}: {state}", highlight=False)
 
-    def finished(self, job: Job, retention: float, seconds: float) -> None:
+    def finished(self, job: Job, headline: str, seconds: float) -> None:
         """A run is over and recorded."""
         self._finished += 1
         self._progress.remove_task(self._bars.pop(job.number))
         self._say_whole()
         self.console.print(
-            f"{self._finished} of {self._count}: {job.title}: {retention:.1f} % in {seconds:.0f} s", highlight=False
+            f"{self._finished} of {self._count}: {job.title}: {headline} in {seconds:.0f} s", highlight=False
         )
 
     def _say_whole(self) -> None:

@@ -6,16 +6,15 @@ import json
 import math
 import os
 import re
-import statistics
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, cast
 
-from recollect.lab.run import Run
+from recollect.lab.experiment import P, R, U
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recollect.lab.experiment import Experiment, Profile, Row
+    from recollect.lab.experiment import Experiment, Run
 
 
 def path_of(folder: Path, experiment: str, profile: str, row: str, seed: int) -> Path:
@@ -38,17 +37,17 @@ def write(folder: Path, run: Run) -> Path:
     return path
 
 
-def read(folder: Path, experiment: Experiment, profile: Profile, row: Row, seed: int) -> Run | None:
+def read(folder: Path, experiment: Experiment[R, P, U], profile: P, row: R, seed: int) -> U | None:
     """The recorded run, or None if there is none with the settings of the row and the amounts of the profile."""
     path = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), seed)
     if not path.exists():
         return None
     try:
-        run = Run(**json.loads(path.read_text()))
+        run = experiment.kind(**json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: not a recorded run ({error}); remove it to have it run again") from error
     same = run.settings == json.loads(json.dumps(row.described)) and run.amounts == profile.amounts
-    return run if same else None
+    return cast("U", run) if same else None
 
 
 def _rounded(value: Any) -> Any:
@@ -65,64 +64,21 @@ def _rounded(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Generic[R, U]):
     """A row over its seeds."""
 
-    row: Row
-    runs: list[Run]
-
-    @property
-    def retentions(self) -> list[float]:
-        """Of each seed."""
-        return [run.retention for run in self.runs]
-
-    @property
-    def mean(self) -> float:
-        """Mean retention."""
-        return statistics.fmean(self.retentions)
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of retention over seeds; 0 for a single seed."""
-        return statistics.stdev(self.retentions) if len(self.runs) > 1 else 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """The row as `--json` prints it."""
-        first = self.runs[0]
-        return {
-            "name": self.row.name,
-            "block": self.row.block,
-            "storage_examples": first.storage_examples,
-            "items": first.items,
-            "bits_per_item": first.bits_per_item,
-            "retention": {"mean": self.mean, "std": self.std, "each": self.retentions},
-            "paper": self.row.paper,
-            "seeds": [run.seed for run in self.runs],
-            "seconds": statistics.fmean(run.seconds for run in self.runs),
-            "backward_transfer": _mean([run.backward_transfer for run in self.runs]),
-            "forward_transfer": _mean([run.forward_transfer for run in self.runs]),
-            "distortion": {
-                kind: _mean([run.distortion[kind][-1] for run in self.runs if run.distortion[kind]])
-                for kind in ("new", "held")
-            },
-            "bits": first.bits,
-            "examples_per_second": statistics.fmean(run.examples_per_second for run in self.runs),
-        }
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+    row: R
+    runs: list[U]
 
 
 def summaries(
-    folder: Path, experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int] | None = None
-) -> list[Summary]:
-    """All rows with recorded runs, of these seeds or of all that are there."""
+    folder: Path, experiment: Experiment[R, P, U], profile: P, rows: list[R], seeds: int | None = None
+) -> list[Summary[R, U]]:
+    """All rows with recorded runs, of so many seeds or of all that are there."""
     found = []
     for row in rows:
         parent = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), 0).parent
-        numbers = seeds if seeds is not None else _seeds(parent)
+        numbers = _seeds(parent) if seeds is None else range(seeds)
         runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
         if kept := [run for run in runs if run is not None]:
             found.append(Summary(row, kept))

@@ -9,35 +9,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 import recollect as rc
 from recollect.lab.environment import environment
+from recollect.lab.experiment import Run
 from recollect.lab.metrics import backward_transfer, forward_transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
     from recollect.lab.course import Course
-    from recollect.lab.experiment import Experiment, Profile, Row
+    from recollect.lab.experiment import Report
 
 DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """What is recorded of a finished run. Accuracies are in percent."""
+class ContinualRun(Run):
+    """What is recorded of a learner on a stream. Accuracies are in percent."""
 
-    experiment: str
-    profile: str
-    row: str
-    seed: int
-    validation: bool
-    amounts: dict[str, int]  # of the profile
-    settings: dict[str, Any]
     retention: float  # accuracy on all test examples of all tasks after the last
     accuracy: list[list[float]]  # after each task (lines), on each task (columns); one line for a learner at the end
     untrained: list[float]  # accuracy before the first task
@@ -48,10 +43,13 @@ class Run:
     bits_per_item: int
     storage_examples: float  # codes, or parameters kept: the paper's incremental storage in raw examples
     bits: dict[str, int]  # by kind, as the learner's footprint bills them
-    seconds: float  # of training
     evaluation_seconds: float
     examples_per_second: float
-    environment: dict[str, Any]
+
+    @property
+    def headline(self) -> str:
+        """What it keeps."""
+        return f"{self.retention:.1f} %"
 
 
 @dataclass(kw_only=True)
@@ -68,17 +66,17 @@ class Measured:
 
 
 def execute(
-    experiment: Experiment,
-    profile: Profile,
-    row: Row,
+    experiment: Continual,
+    profile: ContinualProfile,
+    row: ContinualRow,
     seed: int,
     *,
     device: torch.device,
     validation: bool = False,
-    on_task: Callable[[int, float], None] = lambda number, kept: None,
+    report: Report = lambda step, state: None,
     checkpoint: Checkpoint | None = None,
-) -> tuple[rc.Learner, Run]:
-    """Train and measure. ``on_task`` is told after each task its number and the accuracy on the tasks so far."""
+) -> tuple[rc.Learner, ContinualRun]:
+    """Train and measure. After each task ``report`` is told its number and the accuracy on the tasks so far."""
     stream = stream_of(experiment.course, profile, seed, validation)
     resumed = checkpoint.resumed(device) if checkpoint is not None else None
     if resumed is not None:
@@ -100,11 +98,12 @@ def execute(
                 for kind, error in distortions(learner.memory, stream, number).items():
                     measured.distortion[kind].append(error)
         measured.task, measured.batches = number + 1, 0
-        on_task(number, fmean(measured.accuracy[-1][: number + 1]) if measured.accuracy else 0.0)
+        kept = f", {fmean(measured.accuracy[-1][: number + 1]):.1f} % so far" if measured.accuracy else ""
+        report(number + 1, f"task {number + 1} of {len(stream)}{kept}")
     with _timed(measured, "evaluation_seconds"):
         retention = fmean(accuracies(learner, stream, profile.test_examples))
     bill, memory = learner.footprint(), learner.memory
-    return learner, Run(
+    return learner, ContinualRun(
         experiment=experiment.name,
         profile=profile.name,
         row=row.name,
@@ -174,7 +173,7 @@ def distortions(memory: rc.Memory, stream: list[rc.streams.Task], number: int) -
 
 
 @lru_cache(maxsize=1)
-def stream_of(course: Course, profile: Profile, seed: int, validation: bool) -> list[rc.streams.Task]:
+def stream_of(course: Course, profile: ContinualProfile, seed: int, validation: bool) -> list[rc.streams.Task]:
     """The stream of a seed. The last one is kept, since all rows of a seed are run on it."""
     return course.stream(
         seed,

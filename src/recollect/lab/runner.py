@@ -15,9 +15,7 @@ import torch
 
 from recollect.lab import results
 from recollect.lab.checkpoint import Checkpoint
-from recollect.lab.cost import core_seconds
 from recollect.lab.progress import Board
-from recollect.lab.run import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +23,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from recollect.lab.experiment import Experiment, Profile, Row
-    from recollect.lab.run import Run
+    from recollect.lab.experiment import AnyExperiment, Profile, Report, Row
 
-    Record = Callable[[Run], object]
+    Record = Callable[[Any], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +33,7 @@ class Job:
     """A run to be made."""
 
     number: int
-    experiment: Experiment
+    experiment: AnyExperiment
     profile: Profile
     row: Row
     seed: int
@@ -57,18 +54,24 @@ class Job:
     @property
     def cost(self) -> float:
         """Expected seconds of one core."""
-        return core_seconds(self.row, self.profile, self.experiment.course)
+        return self.experiment.cost(self.profile, self.row)
+
+    @property
+    def steps(self) -> int:
+        """That are reported."""
+        return self.experiment.steps(self.profile, self.row)
 
 
-def jobs_left(experiment: Experiment, profile: Profile, rows: list[Row], seeds: list[int], folder: Path) -> list[Job]:
+def jobs_left(
+    experiment: AnyExperiment, profile: Profile, rows: list[Row], seeds: int | None, folder: Path
+) -> list[Job]:
     """What is not recorded yet, seed after seed, the longest runs of a seed first so that cores end together."""
+    longest_first = sorted(experiment.distinct(profile, rows), key=lambda row: -experiment.cost(profile, row))
     missing = [
         (seed, row)
-        for seed in seeds
-        for row in sorted(
-            experiment.distinct(profile, rows), key=lambda row: -core_seconds(row, profile, experiment.course)
-        )
-        if results.read(folder, experiment, profile, row, seed) is None
+        for seed in range(profile.seeds if seeds is None else seeds)
+        for row in longest_first
+        if seed in profile.seeds_of(row, seeds) and results.read(folder, experiment, profile, row, seed) is None
     ]
     return [
         Job(
@@ -89,27 +92,26 @@ def run(jobs: list[Job], record: Record, *, workers: int, device: torch.device, 
         if workers == 1:
             for job in jobs:
                 board.started(job)
-                board.finished(job, *_make(job, record, device, partial(board.task_learned, job)))
+                board.finished(job, *_make(job, record, device, partial(board.advanced, job)))
         elif jobs:
             _side_by_side(jobs, record, min(workers, len(jobs)), device, board)
 
 
-def _make(job: Job, record: Record, device: torch.device, on_task: Callable[[int, float], None]) -> tuple[float, float]:
+def _make(job: Job, record: Record, device: torch.device, report: Report) -> tuple[str, float]:
     checkpoint = None if job.checkpoint is None else Checkpoint(job.checkpoint, job.described)
-    _, made = execute(
-        job.experiment,
+    made = job.experiment.execute(
         job.profile,
         job.row,
         job.seed,
         device=device,
         validation=job.validation,
-        on_task=on_task,
+        report=report,
         checkpoint=checkpoint,
     )
     record(made)
     if checkpoint is not None:
         checkpoint.done()
-    return made.retention, made.seconds
+    return made.headline, made.seconds
 
 
 def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.device, board: Board) -> None:
@@ -169,5 +171,5 @@ def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: 
         messages.put((number, "finished", *kept))
 
 
-def _tell(messages: Any, number: int, task: int, kept: float) -> None:
-    messages.put((number, "task_learned", task, kept))
+def _tell(messages: Any, number: int, step: int, state: str) -> None:
+    messages.put((number, "advanced", step, state))

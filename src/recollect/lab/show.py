@@ -8,76 +8,60 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from recollect.lab.cost import core_seconds
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recollect.lab.experiment import Experiment, Profile
+    from recollect.lab.experiment import AnyExperiment, Experiment, P, R, U
     from recollect.lab.results import Summary
 
 CORES = 2
-COLUMNS = ("storage", "items", "bits", "retention, %", "paper", "difference")
 
 
-def cells(summary: Summary) -> tuple[str, ...]:
-    """A row's cells, in the order of COLUMNS behind its name."""
-    first, paper = summary.runs[0], summary.row.paper
-    spread = f" ± {summary.std:.1f}" if len(summary.runs) > 1 else ""
-    return (
-        f"{first.storage_examples:,.{int(first.storage_examples < 1000)}f}" if first.storage_examples else "0",
-        f"{first.items:,}",
-        f"{first.bits_per_item:,}" if first.bits_per_item else "-",
-        f"{summary.mean:.1f}{spread}",
-        f"{paper:.1f}" if paper is not None else "-",
-        f"{summary.mean - paper:+.1f}" if paper is not None else "-",
-    )
-
-
-def by_block(found: list[Summary]) -> list[tuple[str, list[Summary]]]:
+def by_block(found: list[Summary[R, U]]) -> list[tuple[str, list[Summary[R, U]]]]:
     """The rows of each block, in order."""
     return [(block, list(rows)) for block, rows in itertools.groupby(found, key=lambda summary: summary.row.block)]
 
 
-def table(experiment: Experiment, profile: Profile, found: list[Summary]) -> Table:
+def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]]) -> Table:
     """The table for the terminal."""
     counts = sorted({len(summary.runs) for summary in found})
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] != 1)}"
-    amount = f"{profile.tasks} tasks of {profile.train_examples:,} examples in batches of {profile.stream_batch}"
-    caption = f"profile {profile.name}: {amount}, {seeds}"
+    caption = f"profile {profile.name}: {experiment.amount(profile)}, {seeds}"
     shown = Table(title=experiment.title, caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
     shown.add_column(no_wrap=True)
-    for column in COLUMNS:
+    for column in experiment.columns:
         shown.add_column(column, justify="right", no_wrap=True)
     for block, rows in by_block(found):
         if block:
             shown.add_section()
             shown.add_row(f"[bold]{block}[/]")
         for summary in rows:
-            shown.add_row(summary.row.name, *cells(summary))
+            shown.add_row(summary.row.name, *experiment.cells(summary.row, summary.runs))
     return shown
 
 
-def markdown(found: list[Summary]) -> str:
+def markdown(experiment: Experiment[R, P, U], found: list[Summary[R, U]]) -> str:
     """The table for a document."""
-    lines = [f"| | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]
+    columns = experiment.columns
+    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     for block, rows in by_block(found):
         if block:
-            lines.append(f"| **{block}** |" + " |" * len(COLUMNS))
-        lines += [f"| {summary.row.name} | {' | '.join(cells(summary))} |" for summary in rows]
+            lines.append(f"| **{block}** |" + " |" * len(columns))
+        shown = ((summary.row.name, *experiment.cells(summary.row, summary.runs)) for summary in rows)
+        lines += [f"| {' | '.join(line)} |" for line in shown]
     return "\n".join(lines)
 
 
-def as_json(experiment: Experiment, profile: Profile, found: list[Summary]) -> dict[str, Any]:
+def as_json(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]]) -> dict[str, Any]:
     """One object with everything."""
     return {
         "experiment": experiment.name,
         "profile": profile.name,
-        "rows": [summary.as_json() for summary in found],
+        "rows": [experiment.as_json(summary.row, summary.runs) for summary in found],
     }
 
 
-def listing(experiments: Iterable[Experiment]) -> Table:
+def listing(experiments: Iterable[AnyExperiment]) -> Table:
     """The experiments, what they answer and how long they take."""
     shown = Table()
     for column in ("name", "what it answers", *(f"{name}, about" for name in ("quick", "standard", "paper"))):
@@ -88,13 +72,13 @@ def listing(experiments: Iterable[Experiment]) -> Table:
     return shown
 
 
-def _time(experiment: Experiment, name: str) -> str:
+def _time(experiment: AnyExperiment, name: str) -> str:
     """Expected time on two cores."""
     if name not in experiment.profiles:
         return "-"
     profile = experiment.profiles[name]
     rows = experiment.distinct(profile, experiment.chosen(profile))
-    return duration(profile.seeds * sum(core_seconds(row, profile, experiment.course) for row in rows) / CORES)
+    return duration(sum(len(profile.seeds_of(row)) * experiment.cost(profile, row) for row in rows) / CORES)
 
 
 def duration(seconds: float) -> str:

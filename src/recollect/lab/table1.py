@@ -7,10 +7,14 @@ Each row can be read beside the paper's. Learning rates, batch sizes and steps w
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import recollect as rc
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import MNIST_ROTATIONS
-from recollect.lab.experiment import Experiment, Profile, Row, Settings
+
+if TYPE_CHECKING:
+    from recollect.lab.experiment import Settings
 
 # What a memory keeps. Recollections are the paper's, 3000 items; the controls keep as many items as fit.
 REAL_100: Settings = {"codec": rc.RawPixels, "items": 100}
@@ -38,9 +42,9 @@ LEARNED_200: Settings = {
 }
 
 
-def replay(kind: str, storage: int, paper: float | None, memory: Settings, settings: Settings) -> Row:
+def replay(kind: str, storage: int, paper: float | None, memory: Settings, settings: Settings) -> ContinualRow:
     """Experience replay from a reservoir."""
-    return Row(
+    return ContinualRow(
         name=f"Replay {kind} {storage}",
         storage=storage,
         paper=paper,
@@ -51,9 +55,9 @@ def replay(kind: str, storage: int, paper: float | None, memory: Settings, setti
     )
 
 
-def gem(kind: str, storage: int, paper: float | None, memory: Settings, settings: Settings) -> Row:
+def gem(kind: str, storage: int, paper: float | None, memory: Settings, settings: Settings) -> ContinualRow:
     """GEM with the most recent items of each task."""
-    return Row(
+    return ContinualRow(
         name=f"GEM {kind} {storage}",
         storage=storage,
         paper=paper,
@@ -75,11 +79,21 @@ def projected(learning_rate: float, memory_strength: float) -> Settings:
     return {"learning_rate": learning_rate, "memory_strength": memory_strength, "memory_batch": 10}
 
 
+def offline(epochs: int) -> ContinualRow:
+    """All examples at hand in any order: what forgetting costs is the distance to this."""
+    return ContinualRow(
+        name=f"Offline, {epochs} epoch{'s' * (epochs > 1)}",
+        learner=rc.Offline,
+        settings={"learning_rate": 0.1, "epochs": epochs},
+        **WHOLE_STREAM,
+    )
+
+
 SAME = "The same training for all"
 SAME_BATCH, SAME_STEPS = 25, 3
 
 
-def same(kind: str, storage: int, memory: Settings, learning_rate: float) -> Row:
+def same(kind: str, storage: int, memory: Settings, learning_rate: float) -> ContinualRow:
     """Replay with the steps and batch that every memory of the block has, and a learning rate of its own."""
     row = replay(kind, storage, None, memory, tuned(learning_rate, SAME_BATCH, SAME_STEPS))
     return replace(row, name=f"Same: {kind} {storage}", block=SAME)
@@ -102,10 +116,16 @@ ROWS = (
     replay("Resized Pixels", 200, None, PIXELS_200, tuned(0.4, 50, 3)),
     replay("JPEG", 100, None, JPEG_100, tuned(0.2, 25, 3)),
     replay("JPEG", 200, None, JPEG_200, tuned(0.4, 25, 3)),
-    Row(name="EwC", paper=54.6, learner=rc.EWC, settings={"learning_rate": 0.01, "strength": 30.0}, items=1000),
-    Row(name="Online", paper=51.9, learner=rc.Online, settings={"learning_rate": 0.005}),
-    Row(name="Offline, 1 epoch", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 1}, **WHOLE_STREAM),
-    Row(name="Offline, 5 epochs", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 5}, **WHOLE_STREAM),
+    ContinualRow(
+        name="EwC", paper=54.6, learner=rc.EWC, settings={"learning_rate": 0.01, "strength": 30.0}, items=1000
+    ),
+    ContinualRow(name="Online", paper=51.9, learner=rc.Online, settings={"learning_rate": 0.005}),
+    ContinualRow(
+        name="Offline, 1 epoch", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 1}, **WHOLE_STREAM
+    ),
+    ContinualRow(
+        name="Offline, 5 epochs", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 5}, **WHOLE_STREAM
+    ),
     same("Real Storage", 100, REAL_100, 0.2),
     same("Resized Pixels", 100, PIXELS_100, 0.2),
     same("JPEG", 100, JPEG_100, 0.2),
@@ -116,13 +136,13 @@ ROWS = (
     same("Recollections", 200, LEARNED_200, 0.2),
 )
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Continual(
     name="table1",
     title="Table 1: MNIST-Rotations, accuracy on all 20 tasks after the last",
     answers="Do many approximate memories beat a few exact ones in the same storage?",
     rows=ROWS,
     profiles={
-        "quick": Profile(
+        "quick": ContinualProfile(
             name="quick",
             seeds=1,
             train_examples=400,
@@ -130,8 +150,10 @@ EXPERIMENT = Experiment(
             matrix_examples=100,
             rows=("Online", "Replay Real Storage 100", "Replay Resized Pixels 100", "Replay Recollections 100"),
         ),
-        "standard": Profile(name="standard", seeds=3),
-        "paper": Profile(name="paper", seeds=5, stream_batch=1, rows=("GEM", "Replay", "EwC", "Online", "Offline")),
+        "standard": ContinualProfile(name="standard", seeds=3),
+        "paper": ContinualProfile(
+            name="paper", seeds=5, stream_batch=1, rows=("GEM", "Replay", "EwC", "Online", "Offline")
+        ),
     },
     notes=(
         "Storage, in images, is that of codes or of parameters kept, as in the paper; the learned codecs take as much "

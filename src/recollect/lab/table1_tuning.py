@@ -19,7 +19,7 @@ from recollect.lab.runner import run
 from recollect.lab.table1 import EXPERIMENT, ROWS
 
 if TYPE_CHECKING:
-    from recollect.lab.experiment import Row
+    from recollect.lab.continual import ContinualRow
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 # Batch sizes and steps of replay; few where a trial is long.
@@ -31,7 +31,7 @@ JPEG_BITS = (208, 416, 832)
 IMAGE = 28 * 28 * 8
 
 
-def codes(row: Row) -> list[Row]:
+def codes(row: ContinualRow) -> list[ContinualRow]:
     """The row with other codes of its kind, and as many items as fit."""
     storage = IMAGE * (row.storage or 0)
     if row.learner is rc.Replay and row.codec is rc.ResizedPixels:
@@ -43,12 +43,12 @@ def codes(row: Row) -> list[Row]:
     return [replace(row, code=code, items=storage // bits) for code, bits in shapes]
 
 
-def candidates(row: Row) -> list[Row]:
+def candidates(row: ContinualRow) -> list[ContinualRow]:
     """Every setting that is tried for a row. What a row of the block with the same training needs is among them."""
     return codes(row) + settings(row)
 
 
-def settings(row: Row) -> list[Row]:
+def settings(row: ContinualRow) -> list[ContinualRow]:
     """The row's code with other settings of its learner. Recollections of 200 take those of 100: a trial is long."""
     learned = row.codec is rc.DiscreteAutoencoder
     if learned and row.storage == 200:
@@ -64,7 +64,7 @@ def settings(row: Row) -> list[Row]:
     return tuning.grid(row, learning_rate=(0.002, 0.005, 0.01, 0.02, 0.05) if row.learner is rc.Online else RATES)
 
 
-def trainings(row: Row) -> list[Row]:
+def trainings(row: ContinualRow) -> list[ContinualRow]:
     """The row with other ways to train its codec: how many steps, how fast, with or without rehearsal."""
     ways = [{"steps": steps, "learning_rate": rate, "rehearse": "none"} for steps in (1, 3) for rate in (5e-4, 1e-3)]
     ways += [{"steps": 1, "learning_rate": 1e-3, "most": 10}, {"steps": 3, "learning_rate": 5e-4, "most": 10}]

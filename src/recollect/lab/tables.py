@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recollect.lab import results
 from recollect.lab.show import duration, markdown
 from recollect.lab.table1 import EXPERIMENT
+
+if TYPE_CHECKING:
+    from recollect.lab.continual import ContinualRow
+    from recollect.lab.run import ContinualRun
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("README.md", "docs/table1.md")
@@ -23,10 +28,14 @@ def blocks(folder: Path) -> dict[str, str]:
     ]
     few = EXPERIMENT.profiles["quick"].rows
     selected = [summary for summary in found if summary.row.name in few]
-    return {"table1": markdown(found), "table1-selected": markdown(selected), "table1-machine": machine(found)}
+    return {
+        "table1": markdown(EXPERIMENT, found),
+        "table1-selected": markdown(EXPERIMENT, selected),
+        "table1-machine": machine(found),
+    }
 
 
-def machine(found: list[results.Summary]) -> str:
+def machine(found: list[results.Summary[ContinualRow, ContinualRun]]) -> str:
     """Where and how long."""
     runs = {(run.row, run.seed): run for summary in found for run in summary.runs}.values()
     seconds = sum(run.seconds + run.evaluation_seconds for run in runs)

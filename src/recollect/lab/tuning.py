@@ -9,18 +9,19 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from recollect.lab.experiment import Profile
+from recollect.lab.continual import ContinualProfile, ContinualRow
 from recollect.lab.runner import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from recollect.lab.experiment import Experiment, Row, Settings
-    from recollect.lab.run import Run
+    from recollect.lab.continual import Continual
+    from recollect.lab.experiment import Settings
+    from recollect.lab.run import ContinualRun
 
 SEEDS = (100,)
-PROFILE = Profile(name="tuning", seeds=len(SEEDS), matrix_examples=50)
+PROFILE = ContinualProfile(name="tuning", seeds=len(SEEDS), matrix_examples=50)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Trial:
     seconds: float
 
 
-def grid(row: Row, **choices: Iterable[Any]) -> list[Row]:
+def grid(row: ContinualRow, **choices: Iterable[Any]) -> list[ContinualRow]:
     """The row with every combination of the choices for its learner's settings.
 
     >>> from recollect.lab.table1 import EXPERIMENT
@@ -51,7 +52,7 @@ def read(path: Path) -> list[Trial]:
     return [Trial(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def append(path: Path, run: Run) -> None:
+def append(path: Path, run: ContinualRun) -> None:
     """Add a trial: one line in one write, so that workers do not get in each other's way."""
     trial = {name: getattr(run, name) for name in ("row", "settings", "seed", "retention", "seconds")}
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -61,7 +62,7 @@ def append(path: Path, run: Run) -> None:
         os.close(descriptor)
 
 
-def jobs_left(experiment: Experiment, rows: list[Row], seeds: tuple[int, ...], path: Path) -> list[Job]:
+def jobs_left(experiment: Continual, rows: list[ContinualRow], seeds: tuple[int, ...], path: Path) -> list[Job]:
     """The trials that are missing in the file."""
     done = {(trial.row, json.dumps(trial.settings), trial.seed) for trial in read(path)}
     wanted = {(row.name, json.dumps(row.described), seed): (row, seed) for seed in seeds for row in rows}

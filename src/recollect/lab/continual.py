@@ -1,0 +1,174 @@
+"""Experiments of continual learning: learners on a stream of tasks, and how much they keep."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from torch import nn
+
+import recollect as rc
+from recollect.lab.cost import core_seconds
+from recollect.lab.course import MNIST_ROTATIONS, Course
+from recollect.lab.experiment import Experiment, Profile, Row, Settings
+from recollect.lab.run import ContinualRun, execute
+
+if TYPE_CHECKING:
+    import torch
+
+    from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.experiment import Report
+    from recollect.memory.memory import Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinualRow(Row):
+    """Which learner with which settings, and what its memory keeps.
+
+    Settings are the keyword arguments of the classes that they stand beside. Those that the paper's appendix gives take
+    their place in the profile ``paper``.
+    """
+
+    learner: type[Any]
+    settings: Settings
+    paper_settings: Settings = field(default_factory=dict)
+    codec: type[Any] | None = None
+    code: Settings = field(default_factory=dict)
+    training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
+    paper_training: Settings = field(default_factory=dict)
+    storage: int | None = None  # in images, what the memory may take
+    items: int = 0
+    admission: Rule = "reservoir"
+    paper: float | None = None  # retention in the paper, in percent
+
+    def in_profile(self, profile: ContinualProfile) -> Self:
+        """The row with the settings of the profile."""
+        if profile.name != "paper":
+            return self
+        settings = self.settings | self.paper_settings
+        return replace(self, settings=settings, training=self.paper_training or self.training)
+
+    @property
+    def described(self) -> Settings:
+        """All that decides what a run of this row does, for the record."""
+        names = {"learner": self.learner.__name__, "codec": self.codec.__name__ if self.codec else None}
+        chosen = ("settings", "code", "training", "items", "admission")
+        return names | {name: value for name, value in asdict(self).items() if name in chosen}
+
+    def build(self, course: Course, stream: list[rc.streams.Task], seed: int, device: torch.device) -> rc.Learner:
+        """The learner with everything it needs for a stream of the course."""
+        model = course.model(stream, seed).to(device)
+        if self.codec is None:
+            return self.learner(model, **self.settings)
+        learned = issubclass(self.codec, nn.Module)
+        codec = self.codec(course.shape, **self.code, **({"seed": seed} if learned else {}))
+        if learned:
+            codec.to(device)
+        memory = rc.Memory(
+            codec,
+            capacity=self.items,
+            admission=self.admission,
+            classes=course.classes,
+            tasks=course.tasks,
+            seed=seed,
+        )
+        if self.learner is rc.Offline:
+            return rc.Offline(model, memory, **self.settings)
+        return self.learner(model, rc.RecollectionModule(memory, **self.training), **self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinualProfile(Profile):
+    """How much of the stream, and what is measured on it."""
+
+    stream_batch: int = 10
+    tasks: int = MNIST_ROTATIONS.tasks
+    train_examples: int = 1000
+    test_examples: int = 10_000
+    matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
+    """Learners on a stream of tasks."""
+
+    course: Course = MNIST_ROTATIONS
+
+    kind = ContinualRun
+    columns = ("storage", "items", "bits", "retention, %", "paper", "difference")
+
+    def execute(
+        self,
+        profile: ContinualProfile,
+        row: ContinualRow,
+        seed: int,
+        *,
+        device: torch.device,
+        validation: bool = False,
+        report: Report = lambda step, state: None,
+        checkpoint: Checkpoint | None = None,
+    ) -> ContinualRun:
+        """Train a row's learner on the stream and measure it after each task."""
+        return execute(
+            self, profile, row, seed, device=device, validation=validation, report=report, checkpoint=checkpoint
+        )[1]
+
+    def steps(self, profile: ContinualProfile, row: ContinualRow) -> int:
+        """The tasks."""
+        return profile.tasks
+
+    def cost(self, profile: ContinualProfile, row: ContinualRow) -> float:
+        """About how many seconds of one core a run takes."""
+        return core_seconds(row, profile, self.course)
+
+    def amount(self, profile: ContinualProfile) -> str:
+        """The stream in words."""
+        return f"{profile.tasks} tasks of {profile.train_examples:,} examples in batches of {profile.stream_batch}"
+
+    def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
+        """The cells of a row, in the order of the columns."""
+        storage, mean, std = runs[0].storage_examples, *retention(runs)
+        spread = f" ± {std:.1f}" if len(runs) > 1 else ""
+        return (
+            f"{storage:,.{int(storage < 1000)}f}" if storage else "0",
+            f"{runs[0].items:,}",
+            f"{runs[0].bits_per_item:,}" if runs[0].bits_per_item else "-",
+            f"{mean:.1f}{spread}",
+            f"{row.paper:.1f}" if row.paper is not None else "-",
+            f"{mean - row.paper:+.1f}" if row.paper is not None else "-",
+        )
+
+    def as_json(self, row: ContinualRow, runs: list[ContinualRun]) -> dict[str, Any]:
+        """The row as `--json` prints it."""
+        mean, std = retention(runs)
+        return {
+            "name": row.name,
+            "block": row.block,
+            "storage_examples": runs[0].storage_examples,
+            "items": runs[0].items,
+            "bits_per_item": runs[0].bits_per_item,
+            "retention": {"mean": mean, "std": std, "each": [run.retention for run in runs]},
+            "paper": row.paper,
+            "seeds": [run.seed for run in runs],
+            "seconds": statistics.fmean(run.seconds for run in runs),
+            "backward_transfer": _mean([run.backward_transfer for run in runs]),
+            "forward_transfer": _mean([run.forward_transfer for run in runs]),
+            "distortion": {
+                kind: _mean([run.distortion[kind][-1] for run in runs if run.distortion[kind]])
+                for kind in ("new", "held")
+            },
+            "bits": runs[0].bits,
+            "examples_per_second": statistics.fmean(run.examples_per_second for run in runs),
+        }
+
+
+def retention(runs: list[ContinualRun]) -> tuple[float, float]:
+    """Mean and standard deviation over seeds; 0 for a single seed."""
+    each = [run.retention for run in runs]
+    return statistics.fmean(each), statistics.stdev(each) if len(runs) > 1 else 0.0
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
