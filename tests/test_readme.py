@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
+from PIL import Image
 
 import recollect as rc
-from recollect.lab.tables import DOCUMENTS, blocks, rendered
+from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.tables import DOCUMENTS, FIGURES, blocks, digest, recorded, rendered
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -26,6 +29,15 @@ def test_every_table_has_a_place():
     for name in blocks(ROOT / "results"):
         assert f"<!-- {name} -->" in documents
         assert f"<!-- /{name} -->" in documents
+
+
+def test_figures_are_those_of_the_recorded_runs():
+    for name, experiment in EXPERIMENTS.items():
+        found, _ = recorded(experiment, ROOT / "results")
+        if found and (figure := experiment.figure(found)) is not None:
+            plt.close(figure)
+            with Image.open(FIGURES / f"{name}.png") as picture:
+                assert picture.info["Description"] == digest(found), f"{name}: run `make tables`"
 
 
 def test_the_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import torch
+    from matplotlib.figure import Figure
 
     from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.results import Summary
 
     Report = Callable[[int, str], object]  # is told how many steps of a run are done, and what is known so far
 
@@ -126,6 +128,10 @@ class Experiment(ABC, Generic[R, P, U]):
     @abstractmethod
     def amount(self, profile: P) -> str:
         """A profile's amount of work, in words."""
+
+    def figure(self, found: list[Summary[R, U]]) -> Figure | None:
+        """A figure of its rows, for an experiment that has one."""
+        return None
 
     def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""

@@ -1,50 +1,67 @@
-"""Renders recorded runs into README and docs: ``make tables``. A test fails when they differ."""
+"""Renders recorded runs into README and docs, as tables and figures: ``make tables``. A test fails when they differ."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect.lab import results
+from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.show import duration, markdown
-from recollect.lab.table1 import EXPERIMENT
 
 if TYPE_CHECKING:
-    from recollect.lab.continual import ContinualRow
-    from recollect.lab.run import ContinualRun
+    from recollect.lab.experiment import AnyExperiment, Row
+    from recollect.lab.results import Summary
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("README.md", "docs/table1.md")
-PROFILE = EXPERIMENT.profiles["standard"]
+DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+FIGURES = ROOT / "docs" / "images"
+
+
+def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
+    """The rows of the profile standard that have all their runs, and those that do not."""
+    profile = experiment.profiles["standard"]
+    rows = experiment.chosen(profile)
+    whole = [
+        summary
+        for summary in results.summaries(folder, experiment, profile, rows)
+        if len(summary.runs) >= len(profile.seeds_of(summary.row))
+    ]
+    found = {summary.row.name for summary in whole}
+    return whole, [row for row in rows if row.name not in found]
 
 
 def blocks(folder: Path) -> dict[str, str]:
-    """The text of every block, by the name that marks it in a document. Rows without all seeds are left out."""
-    found = [
-        summary
-        for summary in results.summaries(folder, EXPERIMENT, PROFILE, EXPERIMENT.chosen(PROFILE))
-        if len(summary.runs) >= PROFILE.seeds
-    ]
-    few = EXPERIMENT.profiles["quick"].rows
-    selected = [summary for summary in found if summary.row.name in few]
-    return {
-        "table1": markdown(EXPERIMENT, found),
-        "table1-selected": markdown(EXPERIMENT, selected),
-        "table1-machine": machine(found),
-    }
+    """The text of every block, by the name that marks it in a document."""
+    texts = {}
+    for name, experiment in EXPERIMENTS.items():
+        found, missing = recorded(experiment, folder)
+        if not found:
+            continue
+        texts[name] = markdown(experiment, found)
+        texts[f"{name}-machine"] = machine(found, missing)
+        few = [summary for summary in found if summary.row.name in experiment.profiles["quick"].rows]
+        if name == "table1":
+            texts[f"{name}-selected"] = markdown(experiment, few)
+    return texts
 
 
-def machine(found: list[results.Summary[ContinualRow, ContinualRun]]) -> str:
-    """Where and how long."""
+def machine(found: list[Summary[Any, Any]], missing: list[Row]) -> str:
+    """Where and how long, and what was not run."""
     runs = {(run.row, run.seed): run for summary in found for run in summary.runs}.values()
-    seconds = sum(run.seconds + run.evaluation_seconds for run in runs)
+    seconds = sum(run.seconds for run in runs)
     described = {f"{run.environment['threads']} thread a run on an {run.environment['cpu']}" for run in runs}
-    each = min(len(summary.runs) for summary in found)
-    return (
-        f"Mean and standard deviation of {each} seeds. {len(runs)} runs, {duration(seconds)} of one core, "
+    each = sorted({len(summary.runs) for summary in found})
+    seeds = f"{each[0]} to {each[-1]} seeds" if len(each) > 1 else f"{each[0]} seed{'s' * (each[0] > 1)}"
+    text = (
+        f"Mean and standard deviation of {seeds}. {len(runs)} runs, {duration(seconds)} of training on one core, "
         f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."
     )
+    return text + (f" Not yet run: {', '.join(row.name for row in missing)}." if missing else "")
 
 
 def rendered(document: str, texts: dict[str, str]) -> str:
@@ -55,12 +72,22 @@ def rendered(document: str, texts: dict[str, str]) -> str:
     return document
 
 
+def digest(found: list[Summary[Any, Any]]) -> str:
+    """Of all that a figure is drawn from. It is kept in the picture, and tells if it is that of the recorded runs."""
+    runs = [[summary.row.name, [asdict(run) for run in summary.runs]] for summary in found]
+    return hashlib.blake2b(json.dumps(runs, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
 def main() -> None:
-    """Rewrite the documents."""
+    """Rewrite the documents and draw the figures."""
     texts = blocks(ROOT / "results")
     for name in DOCUMENTS:
         path = ROOT / name
         path.write_text(rendered(path.read_text(), texts))
+    for name, experiment in EXPERIMENTS.items():
+        found, _ = recorded(experiment, ROOT / "results")
+        if found and (figure := experiment.figure(found)) is not None:
+            figure.savefig(FIGURES / f"{name}.png", dpi=150, metadata={"Description": digest(found)})
 
 
 if __name__ == "__main__":
