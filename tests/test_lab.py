@@ -239,14 +239,13 @@ def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: 
     assert all("retention" in json.loads(path.read_text()) for path in runs)
 
 
-def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tuning, "PROFILE", PROFILE)
+def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path):
     path = tmp_path / "trials.jsonl"
     rows = tuning.grid(ROWS[0], learning_rate=(0.1, 0.2, 0.4))
-    jobs = tuning.jobs_left(EXPERIMENT, rows, (100,), path)
+    jobs = tuning.jobs_left(EXPERIMENT, PROFILE, rows, (100,), path)
     console = Console(file=io.StringIO())
     runner.run(jobs[:2], partial(tuning.append, path), workers=1, device=CPU, console=console)
-    (left,) = tuning.jobs_left(EXPERIMENT, rows, (100,), path)
+    (left,) = tuning.jobs_left(EXPERIMENT, PROFILE, rows, (100,), path)
     assert left.row.described["settings"] == {"learning_rate": 0.4}
     assert left.validation
     runner.run([left], partial(tuning.append, path), workers=1, device=CPU, console=console)

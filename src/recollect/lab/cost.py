@@ -18,7 +18,7 @@ FORWARD = 1 / 3  # of the time of a training step
 
 def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -> float:
     """Seconds of one core."""
-    batches = profile.tasks * profile.train_examples / profile.stream_batch
+    batches = profile.tasks * min(profile.train_examples, course.examples) / profile.stream_batch
     settings, new = row.settings, profile.stream_batch
     passes = settings.get("steps", 1) * settings.get("epochs", 1)
     decoded = settings.get("batch_size", 0) * settings.get("steps", 1)

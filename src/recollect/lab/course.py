@@ -24,6 +24,7 @@ class Course:
         shape: channels, height and width of the images.
         classes: labels are 0 to classes - 1.
         tasks: of the whole stream.
+        examples: for training, in a task on average.
         model: makes the model for a stream, from a seed.
         step: seconds that a core takes for a training step, about.
         image: seconds that it takes for each image in it.
@@ -33,6 +34,7 @@ class Course:
     shape: tuple[int, int, int]
     classes: int
     tasks: int
+    examples: int
     model: Callable[[list[Task], int], nn.Module]
     step: float
     image: float
@@ -51,13 +53,21 @@ def resnet(classes: int, channels: int) -> Callable[[list[Task], int], nn.Module
 
 
 MNIST_ROTATIONS = Course(
-    stream=rc.streams.mnist_rotations, shape=(1, 28, 28), classes=10, tasks=20, model=mlp, step=1e-3, image=2e-5
+    stream=rc.streams.mnist_rotations,
+    shape=(1, 28, 28),
+    classes=10,
+    tasks=20,
+    examples=1000,
+    model=mlp,
+    step=1e-3,
+    image=2e-5,
 )
 CIFAR100 = Course(
     stream=rc.streams.incremental_cifar100,
     shape=(3, 32, 32),
     classes=100,
     tasks=20,
+    examples=2500,
     model=resnet(classes=100, channels=3),
     step=4e-3,
     image=5e-3,
@@ -67,6 +77,7 @@ OMNIGLOT = Course(
     shape=(1, 28, 28),
     classes=1623,
     tasks=50,
+    examples=584,
     model=resnet(classes=1623, channels=1),
     step=4e-3,
     image=4e-3,

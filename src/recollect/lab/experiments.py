@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.lab import table1
+from recollect.lab import omniglot, retention, table1, table2
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment
 
-EXPERIMENTS: dict[str, AnyExperiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (table1,)}
+MODULES = (table1, table2, omniglot, retention)
+EXPERIMENTS: dict[str, AnyExperiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in MODULES}

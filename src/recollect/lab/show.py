@@ -63,11 +63,14 @@ def as_json(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, 
 
 def listing(experiments: Iterable[AnyExperiment]) -> Table:
     """The experiments, what they answer and how long they take."""
-    shown = Table()
-    for column in ("name", "what it answers", *(f"{name}, about" for name in ("quick", "standard", "paper"))):
-        shown.add_column(column, justify="right" if "about" in column else "left")
+    names = ("quick", "standard", "paper")
+    shown = Table(caption=f"Times are about those on {CORES} cores, with --jobs {CORES}.")
+    shown.add_column("name", no_wrap=True)
+    shown.add_column("what it answers")
+    for name in names:
+        shown.add_column(name, justify="right", no_wrap=True)
     for experiment in experiments:
-        times = [_time(experiment, name) for name in ("quick", "standard", "paper")]
+        times = [_time(experiment, name) for name in names]
         shown.add_row(experiment.name, f"{experiment.title}. {experiment.answers}", *times)
     return shown
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import torch
-from rich.console import Console
 
 import recollect as rc
 from recollect.lab import tuning
-from recollect.lab.runner import run
-from recollect.lab.table1 import EXPERIMENT, ROWS
+from recollect.lab.continual import ContinualProfile, ContinualRow
+from recollect.lab.table1 import EXPERIMENT
 
-if TYPE_CHECKING:
-    from recollect.lab.continual import ContinualRow
-
+PROFILE = ContinualProfile(name="tuning", seeds=len(tuning.SEEDS), matrix_examples=50)
 RATES = (0.05, 0.1, 0.2, 0.4)
 # Batch sizes and steps of replay; few where a trial is long.
 SHAPES = ((10, 1), (25, 1), (50, 1), (25, 3), (50, 3))
@@ -68,36 +59,9 @@ def trainings(row: ContinualRow) -> list[ContinualRow]:
     """The row with other ways to train its codec: how many steps, how fast, with or without rehearsal."""
     ways = [{"steps": steps, "learning_rate": rate, "rehearse": "none"} for steps in (1, 3) for rate in (5e-4, 1e-3)]
     ways += [{"steps": 1, "learning_rate": 1e-3, "most": 10}, {"steps": 3, "learning_rate": 5e-4, "most": 10}]
+    ways += [{"steps": 3, "learning_rate": 1e-3, "most": 10} | more for more in ({}, {"warm_up": (1000, 40)})]
     return [replace(row, training=way) for way in ways]
 
 
-def main() -> None:
-    """Run what is missing in the file of trials, and print the best settings of each row."""
-    parser = argparse.ArgumentParser(prog="python -m recollect.lab.table1_tuning", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("results/table1/tuning.jsonl"), help="file of trials")
-    parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
-    parser.add_argument("--rows", nargs="*", default=[], help="parts of the names of the rows to tune (default: all)")
-    parser.add_argument("--seeds", nargs="*", type=int, default=list(tuning.SEEDS), help="seeds (default: 100)")
-    parser.add_argument("--codes", action="store_true", help="try codes only, with the settings of the row")
-    arguments = parser.parse_args()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    words = arguments.rows or [""]
-    rows = [row for row in ROWS if not row.block and any(word in row.name for word in words)]
-    wanted = [candidate for row in rows for candidate in (codes(row) if arguments.codes else candidates(row))]
-    jobs = tuning.jobs_left(EXPERIMENT, wanted, tuple(arguments.seeds), arguments.out)
-    console = Console()
-    run(
-        jobs,
-        partial(tuning.append, arguments.out),
-        workers=arguments.jobs,
-        device=torch.device("cpu"),
-        console=console,
-    )
-    trials = tuning.read(arguments.out)
-    for row in rows:
-        for mean, tried in tuning.ranked(trials, row.name)[:3]:
-            console.print(f"{row.name}: {mean:.1f} %", tried["settings"], tried["code"], tried["items"])
-
-
 if __name__ == "__main__":
-    main()
+    tuning.tune(EXPERIMENT, PROFILE, candidates)

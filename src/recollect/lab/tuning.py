@@ -1,27 +1,33 @@
-"""Chooses settings: rows over a grid, on held-out training images and with a seed that no table uses."""
+"""Chooses settings: rows over a grid, on held-out training images and with a seed that no table uses.
+
+``python -m recollect.lab.NAME_tuning`` makes the trials of an experiment, and goes on where it was stopped.
+"""
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import os
 import statistics
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.lab.continual import ContinualProfile, ContinualRow
-from recollect.lab.runner import Job
+import torch
+from rich.console import Console
+
+from recollect.lab.runner import Job, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
-    from recollect.lab.continual import Continual
+    from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
     from recollect.lab.experiment import Settings
     from recollect.lab.run import ContinualRun
 
 SEEDS = (100,)
-PROFILE = ContinualProfile(name="tuning", seeds=len(SEEDS), matrix_examples=50)
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,15 @@ def append(path: Path, run: ContinualRun) -> None:
         os.close(descriptor)
 
 
-def jobs_left(experiment: Continual, rows: list[ContinualRow], seeds: tuple[int, ...], path: Path) -> list[Job]:
+def jobs_left(
+    experiment: Continual, profile: ContinualProfile, rows: list[ContinualRow], seeds: Sequence[int], path: Path
+) -> list[Job]:
     """The trials that are missing in the file."""
     done = {(trial.row, json.dumps(trial.settings), trial.seed) for trial in read(path)}
     wanted = {(row.name, json.dumps(row.described), seed): (row, seed) for seed in seeds for row in rows}
     missing = [job for key, job in wanted.items() if key not in done]
     return [
-        Job(number=number, experiment=experiment, profile=PROFILE, row=row, seed=seed, validation=True)
+        Job(number=number, experiment=experiment, profile=profile, row=row, seed=seed, validation=True)
         for number, (row, seed) in enumerate(missing)
     ]
 
@@ -81,3 +89,25 @@ def ranked(trials: list[Trial], row: str) -> list[tuple[float, Settings]]:
             scores.setdefault(json.dumps(trial.settings), []).append(trial.retention)
     means = [(statistics.fmean(kept), json.loads(settings)) for settings, kept in scores.items()]
     return sorted(means, key=lambda pair: -pair[0])
+
+
+def tune(
+    experiment: Continual, profile: ContinualProfile, candidates: Callable[[ContinualRow], list[ContinualRow]]
+) -> None:
+    """The command: make the trials that are missing in the file, and print the best settings of each row."""
+    parser = argparse.ArgumentParser(prog=f"python -m recollect.lab.{experiment.name}_tuning", description=__doc__)
+    trials = Path("results") / experiment.name / "tuning.jsonl"
+    parser.add_argument("--out", type=Path, default=trials, help=f"file of trials (default: {trials})")
+    parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
+    parser.add_argument("--rows", nargs="*", default=[""], help="parts of the names of the rows to tune (default: all)")
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS), help="seeds (default: 100)")
+    arguments = parser.parse_args()
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = [row for row in experiment.rows if not row.block and any(word in row.name for word in arguments.rows)]
+    wanted = [candidate for row in rows for candidate in candidates(row)]
+    jobs = jobs_left(experiment, profile, wanted, arguments.seeds, arguments.out)
+    console = Console()
+    run(jobs, partial(append, arguments.out), workers=arguments.jobs, device=torch.device("cpu"), console=console)
+    for row in rows:
+        for mean, tried in ranked(read(arguments.out), row.name)[:3]:
+            console.print(f"{row.name}: {mean:.1f} %", {key: tried[key] for key in ("settings", "code", "training")})

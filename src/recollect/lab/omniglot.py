@@ -1,0 +1,93 @@
+"""Incremental Omniglot, of which the paper tells in the text behind Table 2: 50 alphabets, few images of each class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import recollect as rc
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.course import OMNIGLOT
+
+if TYPE_CHECKING:
+    from recollect.lab.experiment import Settings
+
+IMAGE = 28 * 28 * 8  # bits
+CODES = {10: 62, 50: 312}  # the paper's variables, of 2 categories
+PIXELS = {10: 8, 50: 18}  # height and width of pixels averaged down to 1 bit
+
+
+def real(storage: int) -> Settings:
+    """Images as they are."""
+    return {"codec": rc.RawPixels, "items": storage}
+
+
+def pixels(storage: int) -> Settings:
+    """Resized pixels, as many images as fit."""
+    size = PIXELS[storage]
+    code = {"size": (size, size), "bits": 1}
+    return {"codec": rc.ResizedPixels, "code": code, "items": storage * IMAGE // size**2}
+
+
+def learned(storage: int) -> Settings:
+    """Recollections of the paper's codec; it does not say how many, so as many as fit."""
+    return {
+        "codec": rc.DiscreteAutoencoder,
+        "code": {"variables": CODES[storage], "categories": 2},
+        "items": storage * IMAGE // CODES[storage],
+        "training": {"steps": 1, "learning_rate": 1e-3, "most": 10},
+        "paper_training": {"steps": 1, "learning_rate": 1e-3},
+    }
+
+
+def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps: int = 1) -> ContinualRow:
+    """Experience replay from a reservoir, with one or three steps for each batch of the stream."""
+    return ContinualRow(
+        name=f"Replay {kind} {storage}" + (f", {steps} steps" if steps > 1 else ""),
+        storage=storage,
+        paper=paper,
+        learner=rc.Replay,
+        settings={"learning_rate": 0.03, "batch_size": 10, "steps": steps},
+        paper_settings={"learning_rate": 1e-3},
+        **memory,
+    )
+
+
+EXPERIMENT = Continual(
+    name="omniglot",
+    title="Incremental Omniglot, accuracy on all 50 alphabets after the last",
+    answers="Do recollections help with many tasks and few examples of each class?",
+    course=OMNIGLOT,
+    rows=(
+        ContinualRow(name="Online", paper=3.5, learner=rc.Online, settings={"learning_rate": 0.03}),
+        replay("Real Storage", 10, 3.6, real(10)),
+        replay("Real Storage", 50, 4.3, real(50)),
+        replay("Real Storage", 50, 4.8, real(50), steps=3),
+        replay("Recollections", 10, 5.0, learned(10)),
+        replay("Recollections", 50, 9.3, learned(50)),
+        replay("Recollections", 50, 13.0, learned(50), steps=3),
+        replay("Resized Pixels", 10, None, pixels(10)),
+        replay("Resized Pixels", 50, None, pixels(50)),
+        replay("Resized Pixels", 50, None, pixels(50), steps=3),
+    ),
+    profiles={
+        "quick": ContinualProfile(
+            name="quick",
+            seeds=1,
+            tasks=5,
+            train_examples=200,
+            test_examples=50,
+            matrix_examples=20,
+            rows=("Online", "Replay Real Storage 10", "Replay Resized Pixels 10", "Replay Recollections 10"),
+        ),
+        "standard": ContinualProfile(
+            name="standard", seeds=3, tasks=50, train_examples=990, test_examples=110, matrix_examples=20
+        ),
+        "paper": ContinualProfile(
+            name="paper", seeds=5, tasks=50, stream_batch=1, train_examples=990, test_examples=110, matrix_examples=110
+        ),
+    },
+    notes=(
+        "Storage, in images, is that of codes, as in the paper. Bits are those of an item.",
+        "Resized pixels are controls at equal bits, without learning.",
+    ),
+)
