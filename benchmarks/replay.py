@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -12,20 +13,26 @@ import torch.nn.functional as F
 
 from benchmarks.harness import report
 from recollect import Memory, RawPixels, RecollectionModule, Replay
-from recollect.models import MLP
+from recollect.models import MLP, ResNet18
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SHAPE, CAPACITY, NEW, OLD = (1, 28, 28), 200, 10, 10
-STEPS, ROUNDS = 100, 60
+    from torch import nn
+
+CAPACITY, NEW, OLD = 200, 10, 10
+# A model, the shape of its images, steps of a round and rounds.
+MODELS = (
+    ("MLP", MLP, (1, 28, 28), 100, 60),
+    ("ResNet-18", lambda: ResNet18([range(10)], classes=10), (3, 32, 32), 2, 30),
+)
 
 
-def bare(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
+def bare(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
     """A reservoir of 8-bit images in two tensors, and a step on new and old examples."""
-    model = MLP()
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-    images, labels = torch.zeros(CAPACITY, *SHAPE, dtype=torch.uint8), torch.zeros(CAPACITY, dtype=torch.int64)
+    images, labels = torch.zeros(CAPACITY, *x.shape[2:], dtype=torch.uint8), torch.zeros(CAPACITY, dtype=torch.int64)
+    masked = isinstance(model, ResNet18)
     rng, seen = np.random.default_rng(0), 0
 
     def steps() -> None:
@@ -37,7 +44,8 @@ def bare(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
                 inputs = torch.cat([new, images[drawn].float() / 255])
                 targets = torch.cat([new_y, labels[drawn]])
             optimiser.zero_grad()
-            F.cross_entropy(model(inputs), targets).backward()
+            outputs = model(inputs, torch.zeros_like(targets)) if masked else model(inputs)
+            F.cross_entropy(outputs, targets).backward()
             optimiser.step()
             order = np.arange(seen, seen + len(new))
             slots = np.where(order < CAPACITY, order, rng.integers(0, order + 1))
@@ -49,10 +57,10 @@ def bare(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
     return steps
 
 
-def ours(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
+def ours(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
     """The same by the library."""
-    memory = Memory(RawPixels(SHAPE), capacity=CAPACITY, classes=10, tasks=20)
-    learner = Replay(MLP(), RecollectionModule(memory), learning_rate=0.1, batch_size=OLD)
+    memory = Memory(RawPixels(x.shape[2:]), capacity=CAPACITY, classes=10, tasks=20)
+    learner = Replay(model, RecollectionModule(memory), learning_rate=0.1, batch_size=OLD)
 
     def steps() -> None:
         for new, new_y in zip(x, y, strict=True):
@@ -62,20 +70,21 @@ def ours(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
 
 
 def main() -> None:
-    x, y = torch.rand(STEPS, NEW, *SHAPE), torch.randint(0, 10, (STEPS, NEW))
     rows = []
-    for threads in (1, 2):
+    for (name, make, shape, steps, rounds), threads in itertools.product(MODELS, (1, 2)):
         torch.set_num_threads(threads)
+        x, y = torch.rand(steps, NEW, *shape), torch.randint(0, 10, (steps, NEW))
         times: dict[str, list[float]] = {"bare": [], "ours": []}
-        loops = {"bare": bare(x, y), "ours": ours(x, y)}
-        for _ in range(ROUNDS):  # in turns, so that what else the machine does meets both
-            for name, steps in loops.items():
+        loops = {"bare": bare(make(), x, y), "ours": ours(make(), x, y)}
+        for _ in range(rounds):  # in turns, so that what else the machine does meets both
+            for loop, run in loops.items():
                 started = time.perf_counter()
-                steps()
-                times[name].append(time.perf_counter() - started)
-        rate = {name: STEPS / statistics.median(taken) for name, taken in times.items()}
+                run()
+                times[loop].append(time.perf_counter() - started)
+        rate = {loop: steps / statistics.median(taken) for loop, taken in times.items()}
         rows.append(
             {
+                "model": name,
                 "threads": threads,
                 "bare_steps_a_second": rate["bare"],
                 "our_steps_a_second": rate["ours"],
