@@ -15,6 +15,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "ITEMS", 5)
     monkeypatch.setattr(memory, "SIZES", (200, 400))
     monkeypatch.setattr(replay, "MODELS", [(*case[:3], 2, 1) for case in replay.MODELS])
+    monkeypatch.setattr(gem, "TASKS", 2)
     monkeypatch.setattr(codec, "CODES", ((codec.CIFAR, 8, 2),))
     monkeypatch.setattr(codec, "SIZE", 16)
     monkeypatch.setattr(commit, "ITEMS", 300)
