@@ -8,14 +8,21 @@ import pytest
 import torch
 from benchmarks import checkpoint, codec, commit, gem, harness, memory, packing, replay
 
+from recollect.models import MLP, ResNet18
+
+
+def resnet() -> ResNet18:
+    return ResNet18([range(10)] * 3, classes=10)
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark"])
     monkeypatch.setattr(packing, "ITEMS", 5)
     monkeypatch.setattr(memory, "SIZES", (200, 400))
-    monkeypatch.setattr(replay, "MODELS", [(*case[:3], 2, 1) for case in replay.MODELS])
+    monkeypatch.setattr(replay, "MODELS", [("MLP", MLP, (1, 28, 28), 2, 1), ("ResNet-18", resnet, (3, 8, 8), 2, 1)])
     monkeypatch.setattr(gem, "TASKS", 2)
+    monkeypatch.setattr(gem, "CASES", [("MLP", MLP, (1, 28, 28), 5), ("ResNet-18", resnet, (3, 16, 16), 5)])
     monkeypatch.setattr(codec, "CODES", ((codec.CIFAR, 8, 2),))
     monkeypatch.setattr(codec, "SIZE", 16)
     monkeypatch.setattr(commit, "ITEMS", 300)
