@@ -65,7 +65,7 @@ def listing(experiments: Iterable[AnyExperiment]) -> Table:
     """The experiments, what they answer and how long they take."""
     shown = Table()
     for column in ("name", "what it answers", *(f"{name}, about" for name in ("quick", "standard", "paper"))):
-        shown.add_column(column, justify="right" if "about" in column else "left")
+        shown.add_column(column, justify="right" if "about" in column else "left", no_wrap=column == "name")
     for experiment in experiments:
         times = [_time(experiment, name) for name in ("quick", "standard", "paper")]
         shown.add_row(experiment.name, f"{experiment.title}. {experiment.answers}", *times)
