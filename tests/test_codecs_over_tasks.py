@@ -26,7 +26,9 @@ from recollect.lab import codec_transfer, experiments, results, runner, self_sta
 from recollect.lab.checkpoint import Checkpoint, Saved
 from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
 from recollect.lab.codec_run import CodecRun, execute
-from recollect.lab.course import stream_of
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.course import CIFAR100, stream_of
+from recollect.lab.experiment import AnyExperiment
 from recollect.lab.pretraining import Pretraining, pass_over
 from recollect.lab.trainee import Trainee
 from test_cifar import COARSE, rows, write_cifar100
@@ -293,16 +295,30 @@ def test_steps_are_told_up_to_the_last(data: Folders):
         assert told == sorted(told)
 
 
-@pytest.mark.parametrize("missing", ["cifar-100-binary", "cifar-10-batches-bin"])
+CONTINUAL = Continual(
+    name="tiny",
+    title="A title",
+    answers="?",
+    rows=(ContinualRow(name="Online", learner=rc.Online, settings={}),),
+    profiles={"quick": ContinualProfile(name="quick", seeds=1)},
+    course=CIFAR100,
+)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "missing"),
+    [(EXPERIMENT, "cifar-100-binary"), (EXPERIMENT, "cifar-10-batches-bin"), (CONTINUAL, "cifar-100-binary")],
+    ids=["stream", "pretraining", "continual"],
+)
 def test_missing_data_is_said_before_anything_is_run(
-    missing: str, data: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    experiment: AnyExperiment, missing: str, data: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (data.own / missing).rename(data.own / "away")
     for name in ("CIFAR10", "CIFAR100"):
         archive = getattr(cifar, name)
         monkeypatch.setattr(cifar, name, archive._replace(url="http://127.0.0.1:9/nothing.tar.gz"))
     monkeypatch.setattr(runner, "run", lambda *arguments, **more: pytest.fail("it was run"))
-    monkeypatch.setitem(experiments.EXPERIMENTS, "tiny", EXPERIMENT)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "tiny", experiment)
     arguments = ["run", "tiny", "--profile", "quick", "--out", str(tmp_path / "out"), "--jobs", "2"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
