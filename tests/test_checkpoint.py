@@ -19,7 +19,7 @@ import torch
 
 import recollect as rc
 from battery import parameters
-from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint
+from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint, Saved
 from recollect.lab.continual import ContinualRow
 from recollect.lab.run import ContinualRun, execute
 from test_lab import CPU, EXPERIMENT, PROFILE, ROWS
@@ -64,7 +64,7 @@ class Stopping(Checkpoint):
         super().__init__(folder / "run.rec", {"run": "this"}, every=0)
         self.after, self.saves, self.batches = after, saves, 0
 
-    def save_if_due(self, learner: rc.Learner, measured: dict[str, Any]) -> None:
+    def save_if_due(self, learner: Saved, measured: dict[str, Any]) -> None:
         self.batches += 1
         self._took = 0.0
         if self.batches in self.saves:
@@ -146,11 +146,11 @@ def fill_the_disk(after: int, folder: Path) -> None:
 def test_a_checkpoint_of_another_run_or_one_that_is_damaged_is_not_gone_on_from(tmp_path: Path):
     with pytest.raises(StoppedError):
         make(ROWS[1], Stopping(tmp_path, after=4, saves={2, 4}))
-    assert checkpoint(tmp_path).resumed(CPU) is not None
-    assert checkpoint(tmp_path, run="another").resumed(CPU) is None
+    assert checkpoint(tmp_path).resumed(rc.Learner.load) is not None
+    assert checkpoint(tmp_path, run="another").resumed(rc.Learner.load) is None
     assert not (tmp_path / "run.rec").exists()
     (tmp_path / "run.rec").write_bytes(b"SQLite format 3\0" + bytes(5000))
-    assert checkpoint(tmp_path).resumed(CPU) is None
+    assert checkpoint(tmp_path).resumed(rc.Learner.load) is None
 
 
 def test_checkpoints_are_as_rare_as_they_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -79,6 +79,12 @@ def run(
     runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
     if done := runs - len(jobs_left):
         remarks.print(f"{done} of {runs} runs are in {folder} already.")
+    try:  # in this process, so that workers find the data and do not all download it
+        if jobs_left:
+            experiment.prepare(chosen, [job.row for job in jobs_left])
+    except (OSError, ValueError) as error:  # data that is not there, or is not what it should be
+        _say(str(error), remarks)
+        raise typer.Exit(1) from None
     try:
         runner.run(jobs_left, partial(results.write, folder), workers=jobs, device=_device(device), console=remarks)
     except KeyboardInterrupt:

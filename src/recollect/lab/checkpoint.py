@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import recollect as rc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    import torch
 
 EVERY = 30.0  # seconds between checkpoints at least
 RARELY = 50  # and so many times as long as the last one took: they cost less than 2 % of a run
 
 
+class Saved(Protocol):
+    """What can be saved to a file, with how far it has come: a learner, or a codec that learns."""
+
+    progress: dict[str, Any]
+
+    def save(self, path: Path, progress: dict[str, Any]) -> None:
+        """All of it, or nothing."""
+        ...
+
+
+S = TypeVar("S", bound=Saved)
+
+
 class Checkpoint:
-    """A file that a learner is saved to every now and then, with what was measured so far.
+    """A file that what learns is saved to every now and then, with what was measured so far.
 
     Args:
         path: the file, which `done` removes.
@@ -29,12 +41,12 @@ class Checkpoint:
         self.path, self.run, self.every = path, run, every
         self._last, self._took = time.monotonic(), 0.0
 
-    def resumed(self, device: torch.device) -> tuple[rc.Learner, dict[str, Any]] | None:
-        """The learner and what was measured, if there is a checkpoint of this run that can be read."""
+    def resumed(self, load: Callable[[Path], S]) -> tuple[S, dict[str, Any]] | None:
+        """What ``load`` finds and what was measured, if there is a checkpoint of this run that can be read."""
         if not self.path.exists():
             return None
         try:
-            learner = rc.Learner.load(self.path, device=device)
+            learner = load(self.path)
         except rc.MemoryFileError:  # such as a first checkpoint that a full disk cut short
             learner = None
         if learner is None or learner.progress["run"] != self.run:
@@ -42,8 +54,8 @@ class Checkpoint:
             return None
         return learner, learner.progress["measured"]
 
-    def save_if_due(self, learner: rc.Learner, measured: dict[str, Any]) -> None:
-        """Save the learner if it is time."""
+    def save_if_due(self, learner: Saved, measured: dict[str, Any]) -> None:
+        """Save what learns if it is time."""
         now = time.monotonic()
         if now - self._last < max(self.every, RARELY * self._took):
             return

@@ -10,11 +10,13 @@ from torch import nn
 
 import recollect as rc
 from recollect.lab.cost import core_seconds
-from recollect.lab.course import MNIST_ROTATIONS, Course
-from recollect.lab.experiment import Experiment, Profile, Row, Settings
+from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile
+from recollect.lab.experiment import Experiment, Row, Settings
 from recollect.lab.run import ContinualRun, execute
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from recollect.lab.checkpoint import Checkpoint
@@ -79,11 +81,9 @@ class ContinualRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContinualProfile(Profile):
+class ContinualProfile(StreamProfile):
     """How much of the stream, and what is measured on it."""
 
-    stream_batch: int = 10
-    tasks: int = MNIST_ROTATIONS.tasks
     train_examples: int = 1000
     test_examples: int = 10_000
     matrix_examples: int = 1000  # test examples of each task that the accuracy matrix is taken on
@@ -97,6 +97,10 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
 
     kind = ContinualRun
     columns = ("storage", "items", "bits", "retention, %", "paper", "difference")
+
+    def prepare(self, profile: ContinualProfile, rows: Sequence[ContinualRow]) -> None:
+        """Look for the data of the stream."""
+        self.course.prepare()
 
     def execute(
         self,

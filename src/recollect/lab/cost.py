@@ -10,10 +10,28 @@ from recollect.budget import filters_of
 if TYPE_CHECKING:
     from recollect.lab.continual import ContinualProfile, ContinualRow
     from recollect.lab.course import Course
+    from recollect.lab.experiment import Settings
 
 # One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
 FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
 FORWARD = 1 / 3  # of the time of a training step
+
+
+# A training step of the codec takes so long beside its products: for itself, for each image and for each parameter.
+CODEC_STEP, CODEC_IMAGE, CODEC_PARAMETER = 3e-3, 4e-4, 4e-9
+
+
+def coding_seconds(shape: tuple[int, int, int], code: Settings) -> float:
+    """Seconds to encode or to decode an image, on maps of 10x10 and less."""
+    f = filters_of(code["variables"], code["categories"])
+    return 2 * 25 * (100 * shape[0] * f + 20 * f**2) / FLOPS
+
+
+def codec_step_seconds(shape: tuple[int, int, int], code: Settings, images: int) -> float:
+    """Seconds of a training step of the codec."""
+    parameters = 100 * filters_of(code["variables"], code["categories"]) ** 2
+    per_image = CODEC_IMAGE + 6 * coding_seconds(shape, code)
+    return CODEC_STEP + CODEC_PARAMETER * parameters + images * per_image
 
 
 def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -> float:
@@ -33,10 +51,7 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
     if row.codec is rc.JPEG:
         per_batch += JPEG_IMAGE * (decoded + new)
     if row.codec is rc.DiscreteAutoencoder:
-        f = filters_of(row.code["variables"], row.code["categories"])
-        half = (
-            2 * 25 * (100 * course.shape[0] * f + 20 * f**2) / FLOPS
-        )  # encoding or decoding, on maps of 10x10 and less
+        half = coding_seconds(course.shape, row.code)
         steps, rehearsed = row.training.get("steps", 1), 0
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)

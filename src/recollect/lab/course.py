@@ -1,11 +1,13 @@
-"""What is learned from, and the model that learns it."""
+"""What is learned from, how much of it, and the model that learns it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import recollect as rc
+from recollect.lab.experiment import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +40,32 @@ class Course:
     model: Callable[[list[Task], int], nn.Module]
     step: float
     image: float
+
+    def prepare(self) -> None:
+        """Make sure that the data of its streams is there: the least of them needs all of it."""
+        self.stream(0, tasks=1, train_examples=1, test_examples=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamProfile(Profile):
+    """How much of a stream, and in batches of which size."""
+
+    stream_batch: int = 10
+    tasks: int = 20
+    train_examples: int
+    test_examples: int
+
+
+@lru_cache(maxsize=1)
+def stream_of(course: Course, profile: StreamProfile, seed: int, validation: bool) -> list[Task]:
+    """The stream of a seed. The last one is kept, since all rows of a seed are run on it."""
+    return course.stream(
+        seed,
+        tasks=profile.tasks,
+        train_examples=profile.train_examples,
+        test_examples=profile.test_examples,
+        validation=validation,
+    )
 
 
 def mlp(stream: list[Task], seed: int) -> nn.Module:

@@ -11,9 +11,10 @@ from rich.console import Console
 
 import recollect as rc
 from recollect.lab import results
+from recollect.lab.course import stream_of
 from recollect.lab.picture import draw_recollections
 from recollect.lab.progress import Board
-from recollect.lab.run import execute, stream_of
+from recollect.lab.run import execute
 from recollect.lab.runner import Job
 from recollect.lab.show import table
 from recollect.lab.table1 import EXPERIMENT

@@ -95,6 +95,9 @@ class Experiment(ABC, Generic[R, P, U]):
     kind: ClassVar[type[Run]]  # of its runs
     columns: ClassVar[tuple[str, ...]]  # behind the name of a row
 
+    def prepare(self, profile: P, rows: Sequence[R]) -> None:
+        """Make sure that what the runs of ``rows`` need is there, or say what is missing, before the first of them."""
+
     @abstractmethod
     def execute(
         self,

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import copy
 import itertools
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import torch
 
 import recollect as rc
+from recollect.lab.clock import timed
+from recollect.lab.course import stream_of
 from recollect.lab.environment import environment
 from recollect.lab.experiment import Run
 from recollect.lab.metrics import backward_transfer, forward_transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
-    from recollect.lab.course import Course
     from recollect.lab.experiment import Report
 
 DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
@@ -78,7 +75,7 @@ def execute(
 ) -> tuple[rc.Learner, ContinualRun]:
     """Train and measure. After each task ``report`` is told its number and the accuracy on the tasks so far."""
     stream = stream_of(experiment.course, profile, seed, validation)
-    resumed = checkpoint.resumed(device) if checkpoint is not None else None
+    resumed = checkpoint.resumed(partial(rc.Learner.load, device=device)) if checkpoint is not None else None
     if resumed is not None:
         learner, measured = resumed[0], Measured(**resumed[1])
     else:
@@ -89,9 +86,9 @@ def execute(
         _learn(learner, stream[number].train, measured, profile.stream_batch, checkpoint)
         last = number == len(stream) - 1
         if last:
-            with _timed(measured, "seconds"):
+            with timed(measured, "seconds"):
                 learner.finish()
-        with _timed(measured, "evaluation_seconds"):
+        with timed(measured, "evaluation_seconds"):
             if last or not offline:
                 measured.accuracy.append(accuracies(learner, stream, profile.matrix_examples))
             if learner.memory is not None:
@@ -100,7 +97,7 @@ def execute(
         measured.task, measured.batches = number + 1, 0
         kept = f", {fmean(measured.accuracy[-1][: number + 1]):.1f} % so far" if measured.accuracy else ""
         report(number + 1, f"task {number + 1} of {len(stream)}{kept}")
-    with _timed(measured, "evaluation_seconds"):
+    with timed(measured, "evaluation_seconds"):
         retention = fmean(accuracies(learner, stream, profile.test_examples))
     bill, memory = learner.footprint(), learner.memory
     return learner, ContinualRun(
@@ -134,18 +131,11 @@ def _learn(
     """What is left of a task."""
     device = next(learner.model.parameters()).device
     for x, y in itertools.islice(examples.batches(size), measured.batches, None):
-        with _timed(measured, "seconds"):
+        with timed(measured, "seconds"):
             learner.observe(x.to(device), y, measured.task)
         measured.batches += 1
         if checkpoint is not None:
             checkpoint.save_if_due(learner, vars(measured))
-
-
-@contextmanager
-def _timed(measured: Measured, name: str) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    setattr(measured, name, getattr(measured, name) + time.perf_counter() - started)
 
 
 def accuracies(learner: rc.Learner, stream: list[rc.streams.Task], examples: int) -> list[float]:
@@ -170,15 +160,3 @@ def distortions(memory: rc.Memory, stream: list[rc.streams.Task], number: int) -
     batch = memory.sample(DISTORTION_EXAMPLES).to(torch.device("cpu"))
     originals = torch.cat([task.train.images for task in stream[: number + 1]])[batch.ids].float() / 255
     return {"new": float((decoded - new).abs().mean()), "held": float((batch.x - originals).abs().mean())}
-
-
-@lru_cache(maxsize=1)
-def stream_of(course: Course, profile: ContinualProfile, seed: int, validation: bool) -> list[rc.streams.Task]:
-    """The stream of a seed. The last one is kept, since all rows of a seed are run on it."""
-    return course.stream(
-        seed,
-        tasks=profile.tasks,
-        train_examples=profile.train_examples,
-        test_examples=profile.test_examples,
-        validation=validation,
-    )

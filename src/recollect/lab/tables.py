@@ -44,6 +44,8 @@ def blocks(folder: Path) -> dict[str, str]:
             continue
         texts[name] = markdown(experiment, found)
         texts[f"{name}-machine"] = machine(found, missing)
+        if experiment.figure(found) is not None:
+            texts[f"{name}-figure"] = f"![{experiment.title}](images/{name}.png)"
         few = [summary for summary in found if summary.row.name in experiment.profiles["quick"].rows]
         if name == "table1":
             texts[f"{name}-selected"] = markdown(experiment, few)

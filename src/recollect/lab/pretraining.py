@@ -1,0 +1,123 @@
+"""Codecs that know other images before a stream begins: trained once on CIFAR-10, then kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import filelock
+import safetensors.torch
+import torch
+
+import recollect as rc
+from recollect.data.download import cache_folder
+from recollect.lab.checkpoint import EVERY, Checkpoint
+from recollect.lab.trainee import Trainee
+from recollect.memory.saved import tensors_to_bytes
+from recollect.seeding import derived
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recollect.lab.experiment import Report
+
+SHAPE = (3, 32, 32)
+
+
+@dataclass(kw_only=True)
+class Studied:
+    """How far training on a set of images has come, in plain values."""
+
+    passes: int = 0
+    batches: int = 0  # of the pass under way
+    seconds: float = 0.0
+
+
+def pass_over(examples: rc.streams.Examples, seed: int, number: int) -> rc.streams.Examples:
+    """The examples in an order of their own for each pass."""
+    generator = torch.Generator().manual_seed(derived(seed, f"pass {number}"))
+    order = torch.randperm(len(examples), generator=generator)
+    return rc.streams.Examples(examples.images[order], examples.y[order])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining:
+    """How a codec is trained on the training images of CIFAR-10, without their labels.
+
+    Args:
+        variables: of the code, the paper's c.
+        categories: of the code, the paper's l.
+        passes: over the images.
+        examples: how many of them.
+        batch: images in a step.
+        learning_rate: of Adam.
+        seed: of the initial weights, of the draws and of the order of the images.
+    """
+
+    variables: int
+    categories: int
+    passes: int
+    examples: int = 50_000
+    batch: int = 50
+    learning_rate: float = 1e-3
+    seed: int = 0
+
+    @property
+    def path(self) -> Path:
+        """The file with its weights, whether or not it is there. What decides on them is in its name."""
+        made = json.dumps([asdict(self), rc.__version__, torch.__version__])
+        digest = hashlib.blake2b(made.encode(), digest_size=8).hexdigest()
+        name = f"cifar10-{self.variables}x{self.categories}-{self.passes}-{digest}.safetensors"
+        return cache_folder() / "codecs" / name
+
+    def start(
+        self,
+        codec: rc.DiscreteAutoencoder,
+        *,
+        report: Report = lambda step, state: None,
+        every: float = EVERY,
+    ) -> None:
+        """Give a codec the weights, trained now if they are not there. Its random draws stay its own.
+
+        Whoever comes first trains and the others wait. After a stop it goes on from a checkpoint, made every so many
+        seconds, and ends as if it had never been stopped.
+        """
+        path = self.path
+        if not path.exists():
+            report(0, "CIFAR-10 first")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(path.with_suffix(".lock")):
+                if not path.exists():
+                    checkpoint = Checkpoint(path.with_suffix(".rec"), {}, every=every)
+                    _write(path, self._trained(next(codec.parameters()).device, report, checkpoint))
+                    checkpoint.done()
+        codec.load_state_dict({**codec.state_dict(), **safetensors.torch.load_file(path)})
+
+    def _trained(self, device: torch.device, report: Report, checkpoint: Checkpoint) -> rc.DiscreteAutoencoder:
+        examples = rc.streams.cifar10(self.seed, train_examples=self.examples, test_examples=1).train
+        resumed = checkpoint.resumed(lambda path: self._trainee(device).loaded(path))
+        trainee, studied = (
+            (self._trainee(device), Studied()) if resumed is None else (resumed[0], Studied(**resumed[1]))
+        )
+        for number in range(studied.passes, self.passes):
+            trainee.study(pass_over(examples, self.seed, number), 0, self.batch, studied, checkpoint)
+            studied.passes, studied.batches = number + 1, 0
+            report(number + 1, f"CIFAR-10, pass {number + 1} of {self.passes}")
+        return trainee.codec
+
+    def _trainee(self, device: torch.device) -> Trainee:
+        codec = rc.DiscreteAutoencoder(SHAPE, self.variables, self.categories, seed=self.seed).to(device)
+        return Trainee(codec, {"learning_rate": self.learning_rate})
+
+
+def _write(path: Path, codec: rc.DiscreteAutoencoder) -> None:
+    """Write the weights. The file has its name only once it is whole."""
+    partial = path.with_suffix(".part")
+    with partial.open("wb") as target:
+        target.write(tensors_to_bytes(dict(codec.named_parameters())))
+        target.flush()
+        os.fsync(target.fileno())
+    partial.replace(path)
