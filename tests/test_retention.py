@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -71,4 +70,3 @@ def test_the_curve_is_the_accuracy_on_cifar100_when_learned_and_after_each_part(
     figure = EXPERIMENT.figure([Summary(row, [run])])
     assert figure.axes[0].lines[0].get_ydata() == pytest.approx(by_hand)
     assert figure.axes[0].lines[0].get_xdata() == pytest.approx([0, 20, 40])
-    plt.close(figure)

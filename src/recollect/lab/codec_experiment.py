@@ -92,11 +92,9 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
     columns = ("storage", "items", "bits", "first task", "half of them", "all tasks")
 
     def prepare(self, profile: CodecProfile, rows: Sequence[CodecRow]) -> None:
-        """Look for the data of the stream, and for CIFAR-10 if a row has yet to be trained on it."""
+        """Look for the data of the stream, and for what codecs learn before it."""
         self.course.prepare()
-        recipes = (row.pretraining(profile) for row in rows)
-        if any(recipe is not None and not recipe.path.exists() for recipe in recipes):
-            rc.streams.cifar10(train_examples=1, test_examples=1)
+        Pretraining.prepare(row.pretraining(profile) for row in rows)
 
     def execute(
         self,

@@ -12,6 +12,7 @@ import recollect as rc
 from recollect.lab.cost import core_seconds
 from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile
 from recollect.lab.experiment import Experiment, Row, Settings
+from recollect.lab.pretraining import Pretraining
 from recollect.lab.run import ContinualRun, execute
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class ContinualRow(Row):
     code: Settings = field(default_factory=dict)
     training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
     paper_training: Settings = field(default_factory=dict)
+    pretraining: Settings = field(default_factory=dict)  # of the codec on CIFAR-10, by Pretraining
+    pretraining_in: dict[str, Settings] = field(default_factory=dict)  # a profile, where that is another
     storage: int | None = None  # in images, what the memory may take
     items: int = 0
     admission: Rule = "reservoir"
@@ -46,20 +49,33 @@ class ContinualRow(Row):
 
     def in_profile(self, profile: ContinualProfile) -> Self:
         """The row with the settings of the profile."""
+        row = replace(self, pretraining=self.pretraining_in.get(profile.name, self.pretraining))
         if profile.name != "paper":
-            return self
+            return row
         settings = self.settings | self.paper_settings
-        return replace(self, settings=settings, training=self.paper_training or self.training)
+        return replace(row, settings=settings, training=self.paper_training or self.training)
 
     @property
     def described(self) -> Settings:
         """All that decides what a run of this row does, for the record."""
         names = {"learner": self.learner.__name__, "codec": self.codec.__name__ if self.codec else None}
-        chosen = ("settings", "code", "training", "items", "admission")
+        chosen = ("settings", "code", "training", "items", "admission", *["pretraining"] * bool(self.pretraining))
         return names | {name: value for name, value in asdict(self).items() if name in chosen}
 
-    def build(self, course: Course, stream: list[rc.streams.Task], seed: int, device: torch.device) -> rc.Learner:
-        """The learner with everything it needs for a stream of the course."""
+    @property
+    def start(self) -> Pretraining | None:
+        """What the codec learns before the stream begins."""
+        return Pretraining(**self.code, **self.pretraining) if self.pretraining else None
+
+    def build(
+        self,
+        course: Course,
+        stream: list[rc.streams.Task],
+        seed: int,
+        device: torch.device,
+        report: Report = lambda step, state: None,
+    ) -> rc.Learner:
+        """The learner with everything it needs for a stream of the course. What comes before it is reported."""
         model = course.model(stream, seed).to(device)
         if self.codec is None:
             return self.learner(model, **self.settings)
@@ -67,6 +83,8 @@ class ContinualRow(Row):
         codec = self.codec(course.shape, **self.code, **({"seed": seed} if learned else {}))
         if learned:
             codec.to(device)
+        if self.start is not None:
+            self.start.start(codec, report=lambda _, state: report(0, state))
         memory = rc.Memory(
             codec,
             capacity=self.items,
@@ -99,8 +117,9 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     columns = ("storage", "items", "bits", "retention, %", "paper", "difference")
 
     def prepare(self, profile: ContinualProfile, rows: Sequence[ContinualRow]) -> None:
-        """Look for the data of the stream."""
+        """Look for the data of the stream, and for what codecs learn before it."""
         self.course.prepare()
+        Pretraining.prepare(row.start for row in rows)
 
     def execute(
         self,

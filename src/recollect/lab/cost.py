@@ -53,8 +53,14 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
     if row.codec is rc.DiscreteAutoencoder:
         half = coding_seconds(course.shape, row.code)
         steps, rehearsed = row.training.get("steps", 1), 0
+        examples, first = row.training.get("warm_up", (0, 1))
+        steps += max(first - steps, 0) * min(examples / new, batches) / batches  # on average over the stream
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)
         per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
+    before = 0.0
+    if row.start is not None:  # once for all seeds
+        passes, batch = row.start.passes * row.start.examples / profile.seeds, row.start.batch
+        before = passes * codec_step_seconds(course.shape, row.code, batch) / batch
     tested = profile.tasks * (profile.matrix_examples * (profile.tasks + 1) + profile.test_examples)
-    return batches * per_batch + FORWARD * course.image * tested
+    return before + batches * per_batch + FORWARD * course.image * tested

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.lab import codec_transfer, omniglot, retention, self_stabilisation, table1, table2
+from recollect.lab import codec_transfer, omniglot, retention, self_stabilisation, table1, table2, table3
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment
 
-MODULES = (table1, table2, omniglot, retention, self_stabilisation, codec_transfer)
+MODULES = (table1, table2, table3, omniglot, retention, self_stabilisation, codec_transfer)
 EXPERIMENTS: dict[str, AnyExperiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in MODULES}

@@ -20,6 +20,7 @@ from recollect.memory.saved import tensors_to_bytes
 from recollect.seeding import derived
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from recollect.lab.experiment import Report
@@ -72,6 +73,12 @@ class Pretraining:
         digest = hashlib.blake2b(made.encode(), digest_size=8).hexdigest()
         name = f"cifar10-{self.variables}x{self.categories}-{self.passes}-{digest}.safetensors"
         return cache_folder() / "codecs" / name
+
+    @staticmethod
+    def prepare(recipes: Iterable[Pretraining | None]) -> None:
+        """Look for CIFAR-10 if one of them has yet to be made."""
+        if any(recipe is not None and not recipe.path.exists() for recipe in recipes):
+            rc.streams.cifar10(train_examples=1, test_examples=1)
 
     def start(
         self,

@@ -76,9 +76,10 @@ class Retention(Continual):
 
     def figure(self, found: list[Summary[ContinualRow, ContinualRun]]) -> Figure:
         """The curve of each row."""
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - it takes its time to load
+        from matplotlib.figure import Figure  # noqa: PLC0415 - it takes its time to load
 
-        figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.subplots()
         for summary in found:
             curve = kept(summary.runs)
             part = PART * summary.runs[0].amounts["train_examples"]

@@ -79,7 +79,7 @@ def execute(
     if resumed is not None:
         learner, measured = resumed[0], Measured(**resumed[1])
     else:
-        learner = row.build(experiment.course, stream, seed, device)
+        learner = row.build(experiment.course, stream, seed, device, report=report)
         measured = Measured(untrained=accuracies(learner, stream, profile.matrix_examples))
     offline = isinstance(learner, rc.Offline)
     for number in range(measured.task, len(stream)):
