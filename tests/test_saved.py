@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 
 import recollect as rc
 from battery import CODECS, SHAPE, batches, parameters, replay
+from recollect.memory import file
 from recollect.memory.file import MemoryFileError
+from torture import raw, write
 
 
 @pytest.fixture
@@ -50,6 +53,16 @@ def test_a_memory_that_saw_more_does_not_go_beside_an_older_learner(path: Path):
     learner.memory.commit(path.with_name("other.rec"))
     assert rc.Memory.open(path.with_name("other.rec")).seen == 27
     learner.memory.commit(path.with_name("other.rec"))
+
+
+def test_what_is_opened_is_gone_on_with_by_patches(path: Path):
+    raw(200).commit(path)
+    for count in (1, 2):
+        memory = rc.Memory.open(path)
+        write(memory, 1, Random(count))
+        memory.commit(path)
+        with file.reading(path) as reader:
+            assert (len([*reader.segments()]), len([*reader.patches()])) == (3, count)
 
 
 class Mine(rc.RawPixels):

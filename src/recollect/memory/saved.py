@@ -123,7 +123,7 @@ def built(
         found += 1
     if found != len(memory._index.changed):
         raise ValueError(f"it holds {found} segments, and not {len(memory._index.changed)}")
-    memory._index.changed[:] = False
+    memory._index.committed(folded=True)
     for patch in patches:
         memory._index.apply(patch)
     memory.seen = int(state["seen"])
