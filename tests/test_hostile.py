@@ -20,6 +20,7 @@ import torch
 
 import recollect as rc
 from battery import LEARNERS, batches
+from recollect.inspection.facts import facts
 from recollect.memory import file
 from recollect.memory.file import DamagedFileError, MemoryFileError
 from recollect.memory.saved import bytes_to_tensors, tensors_to_bytes
@@ -112,6 +113,16 @@ def test_only_codecs_are_built_and_none_larger_than_its_weights(
     more = {} if weights == "none" else {"codec": honest["learned"].parts["codec"]}
     refused(make(tmp_path / "memory.rec", honest["reservoir"], memory=state, **more))
     assert [*tmp_path.iterdir()] == [tmp_path / "memory.rec"]
+
+
+@pytest.mark.parametrize("load", [rc.Memory.open, rc.Learner.load, facts])
+def test_records_without_a_memory_are_refused(
+    load: Callable[[Path], object], honest: dict[str, file.Change], tmp_path: Path
+):
+    content = honest["learner"]
+    parts = {name: data for name, data in content.parts.items() if name not in {"memory", "codec"}}
+    path = make(tmp_path / "memory.rec", replace(content, parts=parts))
+    assert "it holds records without a memory" in refused(path, load)
 
 
 class Harm:

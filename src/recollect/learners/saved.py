@@ -59,9 +59,7 @@ def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch
     with file.reading(path) as reader:
         if "learner" not in reader.parts:
             raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
-        memory = restored(Memory, reader, codec) if "memory" in reader.parts else None
-        if memory is None and [*reader.segments(), *reader.patches()]:
-            reader.damaged("it holds records without a memory")
+        memory = restored(Memory, reader, codec) if reader.holds_memory() else None
         try:
             learner = _built(reader.parts, model, memory, device)
         except BROKEN as error:

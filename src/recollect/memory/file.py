@@ -214,6 +214,14 @@ class Reader:
             yield data
         self.home = self._home(bytes(checksums), size)
 
+    def holds_memory(self) -> bool:
+        """Whether there is a memory. Where there is none all is read now, and there may be no records either."""
+        if "memory" in self.parts:
+            return True
+        if [*self.segments(), *self.patches()]:
+            self.damaged("it holds records without a memory")
+        return False
+
     def _numbered(self, table: str) -> Iterator[tuple[int, bytes, bytes]]:
         rows = self._rows(f"SELECT number, checksum, data FROM {table} ORDER BY number", int, bytes, bytes)
         for expected, (number, checksum, data) in enumerate(rows):

@@ -83,9 +83,7 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     """The memory that a file holds."""
-    if "memory" not in reader.parts:
-        if [*reader.segments(), *reader.patches()]:
-            reader.damaged("it holds records without a memory")
+    if not reader.holds_memory():
         raise file.MemoryFileError(f"{reader.path} holds no memory: accepted is a file that one was committed to")
     try:
         memory = built(kind, reader.parts, reader.length, reader.segments(), reader.patches(), codec=codec)
