@@ -15,11 +15,6 @@ from recollect.memory.file import MemoryFileError
 from torture import raw, write
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.rec"
-
-
 def trained() -> rc.Replay:
     learner = replay(CODECS["autoencoder"](), "reservoir")
     for batch in batches():
