@@ -50,7 +50,7 @@ def make(path: Path, content: file.Change, **parts: Any) -> Path:
     """A new file with other parts: bytes as they are, plain values as JSON."""
     path.unlink(missing_ok=True)
     plain = {name: value if isinstance(value, bytes) else json.dumps(value).encode() for name, value in parts.items()}
-    file.commit(path, None, replace(content, parts={**content.parts, **plain}))
+    file.commit(file.home_at(path), replace(content, parts={**content.parts, **plain}))
     return path
 
 

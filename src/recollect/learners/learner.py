@@ -38,7 +38,8 @@ class Learner(ABC):
         self.model = model
         self.learning_rate = learning_rate
         self.progress: Plain = {}
-        self._home: Home | None = None
+        self._home: Home | None = None  # where it was last saved, for a learner without a memory
+        self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._takes_task = takes_task(model)
 

@@ -50,7 +50,8 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     if learner.memory is not None:
         commit(learner.memory, path, parts)
     else:
-        learner._home = file.commit(path, learner._home, file.Change(parts=parts))
+        learner._tried = file.home_at(path, learner._home, learner._tried)
+        learner._home = file.commit(learner._tried, file.Change(parts=parts))
     learner.progress = description["progress"]
 
 

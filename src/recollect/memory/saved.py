@@ -62,9 +62,10 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     What else the file holds, such as a learner, stays in it. It must not be older than the memory: it may see that
     items were forgotten, but not that others came.
     """
-    index, home, parts = memory._index, memory._home, {**parts_of(memory), **more}
+    index, parts = memory._index, {**parts_of(memory), **more}
+    memory._tried = home = file.home_at(path, memory._home, memory._tried)
     patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
-    if home is None or home.path != path.resolve():
+    if not home.commits:
         patch, numbers = None, range(len(index.changed))
     elif memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
         raise file.MemoryFileError(
@@ -77,7 +78,7 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
         patch = None if erased or large else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
     change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit)
-    memory._home, memory._seen_at_home = file.commit(path, home, change), memory.seen
+    memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
 
 
