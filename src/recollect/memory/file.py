@@ -306,6 +306,21 @@ def connected(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
         _explain(error, path)
 
 
+def cut_short(path: Path) -> bool:
+    """Whether a file that SQLite does not open is one with fewer pages than it should have.
+
+    For want of pages alone SQLite opens it all the same, if its tables may be repaired. To look for ourselves how many
+    there should be would let go of all locks that this process has on the file, as soon as it is closed.
+    """
+    try:
+        with closing(_connect(path, "ro")) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("PRAGMA schema_version")
+    except SQLITE_ERRORS:
+        return False
+    return True
+
+
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise MemoryFileError(f"{path} is a database of another kind: accepted is a file of a memory")
