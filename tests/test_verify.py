@@ -202,8 +202,8 @@ def test_verify_reports_what_sqlite_finds_though_all_can_be_read(memory: rc.Memo
 
 def test_verify_reports_a_learner_that_cannot_be_read(learner: rc.Replay, path: Path):
     whole = path.read_bytes()
-    sealed(path, learner=lambda state: state.update(values=None, learner={"class": "Popen", "arguments": {}}))
-    assert "its learner cannot be read (Popen cannot be built from a file)" in call("verify", path, code=1)[0]
+    sealed(path, learner=lambda state: state["learner"]["arguments"].update(model=1))
+    assert "its learner cannot be read (Replay cannot be built from a file)" in call("verify", path, code=1)[0]
     path.write_bytes(whole)
     run(path, "DELETE FROM part WHERE name IN ('model', 'codec')")
     printed = call("verify", path, code=1)[0]
@@ -213,6 +213,12 @@ def test_verify_reports_a_learner_that_cannot_be_read(learner: rc.Replay, path: 
         "not those of one commit",
     ):
         assert words in printed
+
+
+def test_verify_names_a_learner_that_it_does_not_know(learner: rc.Replay, path: Path):
+    sealed(path, learner=lambda state: state["learner"].update({"class": "Popen"}))
+    printed, _ = call("verify", path)
+    assert "Not checked: its learner (the file holds a Popen, which is not known here: accepted are" in printed
 
 
 def other_database(path: Path) -> None:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Learner(ABC):
     """A predictive model that is trained by `observe`, batch by batch as the stream brings them.
 
-    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``.
+    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``. A
+    learner of your own can be saved if its class is marked with `recollect.rebuild.rebuildable`.
     """
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
