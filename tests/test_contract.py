@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import torch
 
 import recollect as rc
@@ -54,3 +57,10 @@ def test_every_codec_keeps_the_interface():
         assert 0 <= float(decoded.min()) <= float(decoded.max()) <= 1
     assert all(isinstance(codec, rc.LearnedCodec) for codec in learned)
     assert not any(isinstance(codec, rc.LearnedCodec) for codec in fixed)
+
+
+def test_to_import_the_library_loads_nothing_that_only_its_commands_and_downloads_need():
+    slow = {"rich", "typer", "matplotlib"}
+    asked = f"import sys, recollect; print(sorted({slow} & {{name.partition('.')[0] for name in sys.modules}}))"
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

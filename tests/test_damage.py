@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import recollect as rc
-from battery import LEARNERS, batches, parameters
+from battery import LEARNERS, RULES, batches, parameters
 from damages import DAMAGES, damage
 from recollect.memory.examination import Examination
 from recollect.memory.file import MemoryFileError
@@ -39,6 +39,8 @@ def memory_file(folder: Path, name: str, memory: rc.Memory, given: Callable[[], 
     write(memory, 500, random)
     for number in range(6):
         change(memory, random)
+        if memory.admission == "chosen":
+            memory.keep(random.sample(memory.ids.tolist(), len(memory) // 2))
         memory.forget(label=number)
         memory.commit(path)
     shutil.copy(path, earlier)
@@ -66,7 +68,7 @@ def learner_file(folder: Path) -> Original:
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Original]:
     folder = tmp_path_factory.mktemp("originals")
-    raws = [memory_file(folder, rule, raw(200, rule), lambda: None) for rule in ("reservoir", "ring", "balanced")]
+    raws = [memory_file(folder, rule, raw(200, rule), lambda: None) for rule in RULES]
     with_weights = memory_file(folder, "learned", learned(), codec)
     rc.Memory.open(with_weights.path)  # before memory is limited: PyTorch imports a lot for the first network
     return [*raws, with_weights, learner_file(folder)]

@@ -130,8 +130,7 @@ def test_an_error_at_every_step_of_sqlite(case: Case, monkeypatch: pytest.Monkey
                 case.check_unchanged()
             steps += 1 if rounds(0, 1) else 13
     assert steps > 100
-    if case.before != NOTHING:  # a first commit that was stopped so late has made the file
-        case.check_next_commit()
+    case.check_next_commit()
 
 
 class Interrupted(sqlite3.Connection):
@@ -174,12 +173,72 @@ def test_an_interrupt_at_every_call(case: Case, after: bool, monkeypatch: pytest
         assert fingerprint(case.memory) == case.live
         if case.found() == case.live:
             assert after
-            if content is not None:
-                case.check_next_commit()
+            case.check_next_commit()
             # From the start again, since this one was committed in spite of the interrupt.
             case.path.unlink() if content is None else case.path.write_bytes(content)
             case.memory = copy.deepcopy(original)
     assert stopped > 10
+
+
+class LateConnection(sqlite3.Connection):
+    """Raises an interrupt when it has just committed."""
+
+    def execute(self, *arguments: Any) -> Any:
+        result = super().execute(*arguments)
+        if arguments[0] == "COMMIT":
+            raise KeyboardInterrupt
+        return result
+
+
+Late = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Late:
+    """Interrupts what it is given to call, too late to keep it from being committed."""
+
+    def interrupted(call: Callable[[], object]) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=LateConnection))
+            with pytest.raises(KeyboardInterrupt):
+                call()
+
+    return interrupted
+
+
+def test_what_an_interrupt_left_of_a_first_commit_is_its_writers_alone(tmp_path: Path, late: Late):
+    case, other = Case(tmp_path / "memory.rec", None), learned()
+    late(lambda: case.memory.commit(case.path))
+    assert case.found() == case.live
+    with pytest.raises(MemoryFileError, match="exists"):
+        other.commit(case.path)
+    forget(case.memory)
+    case.live = fingerprint(case.memory)
+    case.check_next_commit()
+
+
+def test_a_file_of_another_that_came_after_an_interrupt_is_not_written_over(tmp_path: Path, late: Late):
+    case, other = Case(tmp_path / "memory.rec", None), learned()
+    late(lambda: case.memory.commit(case.path))
+    case.path.unlink()
+    other.commit(case.path)
+    with pytest.raises(MemoryFileError, match="exists"):
+        case.memory.commit(case.path)
+    assert case.found() == fingerprint(other)
+
+
+def test_an_interrupt_of_a_first_commit_elsewhere_leaves_the_memory_at_home(tmp_path: Path, late: Late):
+    case = Case(tmp_path / "memory.rec", few)
+    late(lambda: case.memory.commit(tmp_path / "another.rec"))
+    case.check_next_commit()
+
+
+def test_a_learner_without_a_memory_goes_on_after_an_interrupt(tmp_path: Path, late: Late):
+    learner = rc.Online(rc.models.MLP(inputs=4, hidden=(3,)))
+    for number in range(2):
+        late(lambda: learner.save(tmp_path / "learner.rec"))
+        learner.save(tmp_path / "learner.rec", {"batches": number + 1})
+        assert rc.Online.load(tmp_path / "learner.rec").progress == {"batches": number + 1}
 
 
 def test_an_interrupt_at_any_moment(tmp_path: Path):
@@ -191,8 +250,10 @@ def test_an_interrupt_at_any_moment(tmp_path: Path):
 
     usual = signal.signal(signal.SIGALRM, interrupt)
     try:
-        for _ in range(tries):
+        for number in range(tries):
             write(case.memory, random.choice([1, 50]), random)
+            if number % 3 == 0:
+                case.path, case.before = tmp_path / f"{number}.rec", NOTHING
             case.live = fingerprint(case.memory)
             try:
                 signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.03))

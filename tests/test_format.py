@@ -141,7 +141,7 @@ class Code:
         return (x.flatten(1)[:, : self.variables] * 3.99).long()
 
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+        return torch.zeros(len(codes), *self.shape)
 
 
 LARGE: dict[str, Callable[[], Codec]] = {

@@ -20,6 +20,7 @@ import torch
 
 import recollect as rc
 from battery import LEARNERS, batches
+from recollect.inspection.facts import facts
 from recollect.memory import file
 from recollect.memory.file import DamagedFileError, MemoryFileError
 from recollect.memory.saved import bytes_to_tensors, tensors_to_bytes
@@ -49,7 +50,7 @@ def make(path: Path, content: file.Change, **parts: Any) -> Path:
     """A new file with other parts: bytes as they are, plain values as JSON."""
     path.unlink(missing_ok=True)
     plain = {name: value if isinstance(value, bytes) else json.dumps(value).encode() for name, value in parts.items()}
-    file.commit(path, None, replace(content, parts={**content.parts, **plain}))
+    file.commit(file.home_at(path), replace(content, parts={**content.parts, **plain}))
     return path
 
 
@@ -57,9 +58,11 @@ def state_of(content: file.Change, part: str = "memory") -> dict[str, Any]:
     return json.loads(content.parts[part])
 
 
-def refused(path: Path, load: Callable[[Path], object] = rc.Memory.open) -> str:
+def refused(
+    path: Path, load: Callable[[Path], object] = rc.Memory.open, error: type[MemoryFileError] = DamagedFileError
+) -> str:
     """The message with which it is."""
-    with memory_limit(ROOM), pytest.raises(DamagedFileError) as caught:
+    with memory_limit(ROOM), pytest.raises(error) as caught:
         load(path)
     assert "allocate" not in str(caught.value)  # it was not even tried
     return str(caught.value)
@@ -110,8 +113,20 @@ def test_only_codecs_are_built_and_none_larger_than_its_weights(
     description = codec | {"training": True, "frozen": []}
     state = state_of(honest["reservoir"]) | {"codec": description}
     more = {} if weights == "none" else {"codec": honest["learned"].parts["codec"]}
-    refused(make(tmp_path / "memory.rec", honest["reservoir"], memory=state, **more))
-    assert [*tmp_path.iterdir()] == [tmp_path / "memory.rec"]
+    path = make(tmp_path / "memory.rec", honest["reservoir"], memory=state, **more)
+    said = refused(path, error=MemoryFileError)
+    assert ("damaged" in said) != ("a class of your own" in said)  # a name that is not known may be someone's
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("load", [rc.Memory.open, rc.Learner.load, facts])
+def test_records_without_a_memory_are_refused(
+    load: Callable[[Path], object], honest: dict[str, file.Change], tmp_path: Path
+):
+    content = honest["learner"]
+    parts = {name: data for name, data in content.parts.items() if name not in {"memory", "codec"}}
+    path = make(tmp_path / "memory.rec", replace(content, parts=parts))
+    assert "it holds records without a memory" in refused(path, load)
 
 
 class Harm:

@@ -67,3 +67,40 @@ def test_records_move_whole_even_when_sources_and_targets_overlap():
     assert index.codes.read_integers(slots).tolist() == [*range(700, 7000, 700), 6300]
     assert index.labels.read_integers(slots).tolist() == [*range(1, 10), 9]
     assert index.tasks.read_integers(slots).tolist() == [slot % 7 for slot in [*range(1, 10), 9]]
+
+
+def one_more(index: PackedIndex, slot: int) -> None:
+    index.clear(np.array([slot]))
+
+
+def test_a_patch_is_kept_from_one_commit_to_the_next_while_few_slots_are_touched():
+    index = PackedIndex(6400, code_bits=13, label_bits=4, task_bits=3)
+    one_more(index, 0)
+    assert index.patch() is None  # there is nothing yet that it could be a patch of
+    for _ in range(2):
+        index.committed(folded=True)
+        assert index.patch() == b""
+        for slot in range(100):
+            one_more(index, slot)
+        patch = index.patch()
+        assert patch is not None
+        assert np.frombuffer(patch, "<i8", 100).tolist() == [*range(100)]
+        one_more(index, 100)
+        assert index.patch() is None
+
+
+def test_a_write_costs_the_same_however_many_came_before():
+    class Asked(np.ndarray[tuple[int], np.dtype[np.int64]]):
+        times = 0
+
+        def __len__(self) -> int:
+            Asked.times += 1
+            return super().__len__()
+
+    index, times = PackedIndex(6400, code_bits=13, label_bits=4, task_bits=3), []
+    index.committed(folded=True)
+    for slot in range(50):
+        Asked.times = 0
+        index.clear(np.array([slot]).view(Asked))
+        times.append(Asked.times)
+    assert len(set(times)) == 1

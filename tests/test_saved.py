@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 import recollect as rc
-from battery import CODECS, SHAPE, batches, parameters, replay
+from battery import CODECS, SHAPE, batches, mlp, parameters, replay
+from recollect import rebuild
+from recollect.memory import file
 from recollect.memory.file import MemoryFileError
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.rec"
+from recollect.rebuild import rebuildable
+from torture import raw, write
 
 
 def trained() -> rc.Replay:
@@ -52,6 +55,16 @@ def test_a_memory_that_saw_more_does_not_go_beside_an_older_learner(path: Path):
     learner.memory.commit(path.with_name("other.rec"))
 
 
+def test_what_is_opened_is_gone_on_with_by_patches(path: Path):
+    raw(200).commit(path)
+    for count in (1, 2):
+        memory = rc.Memory.open(path)
+        write(memory, 1, Random(count))
+        memory.commit(path)
+        with file.reading(path) as reader:
+            assert (len([*reader.segments()]), len([*reader.patches()])) == (3, count)
+
+
 class Mine(rc.RawPixels):
     """A codec of one's own."""
 
@@ -64,6 +77,116 @@ def test_a_codec_of_ones_own_is_not_damage(path: Path):
         rc.Memory.open(path)
     assert "damaged" not in str(caught.value)
     assert len(rc.Memory.open(path, codec=Mine(SHAPE))) == 3
+
+
+MISFITS: dict[str, Callable[[], rc.Codec]] = {
+    "another shape": lambda: rc.DiscreteAutoencoder((1, 14, 14), 8, 3),
+    "more variables": lambda: rc.DiscreteAutoencoder(SHAPE, 12, 3),
+    "more categories": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 4),
+    "another class": CODECS["raw"],
+    "other weights": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3, normalised=True),
+}
+
+
+@pytest.mark.parametrize("load", [rc.Memory.open, rc.Learner.load])
+@pytest.mark.parametrize("codec", MISFITS.values(), ids=MISFITS)
+def test_a_codec_that_does_not_fit_is_not_damage_and_stays_as_it_is(
+    codec: Callable[[], rc.Codec], load: Callable[..., object], path: Path
+):
+    trained().save(path)
+    given = codec()
+    with pytest.raises(MemoryFileError, match=r"given .*: accepted is") as caught:
+        load(path, codec=given)
+    assert "damaged" not in str(caught.value)
+    weights, before = (each.state_dict() if isinstance(each, nn.Module) else {} for each in (given, codec()))
+    assert all(torch.equal(weights[name], before[name]) for name in before)
+    load(path, codec=CODECS["autoencoder"]())
+
+
+def test_a_codec_that_decodes_in_another_way_does_not_fit(path: Path):
+    rc.Memory(Mine(SHAPE), capacity=12).commit(path)
+    with pytest.raises(MemoryFileError, match=r"is a RawPixels with .* \[1, 12, 12, 144, 256\]: accepted is.* a Mine"):
+        rc.Memory.open(path, codec=rc.RawPixels(SHAPE))
+
+
+def test_a_model_that_does_not_fit_is_not_damage(path: Path):
+    trained().save(path)
+    with pytest.raises(MemoryFileError, match="the MLP given has other weights than the file") as caught:
+        rc.Learner.load(path, model=rc.models.MLP(inputs=144, hidden=(8,)))
+    assert "damaged" not in str(caught.value)
+
+
+class Unmarked(rc.Replay):
+    """A learner of one's own."""
+
+
+class UnmarkedModule(rc.RecollectionModule):
+    """A module of one's own."""
+
+
+@rebuildable
+class Marked(rc.Replay):
+    """A learner of one's own that a file can tell how to make."""
+
+    def __init__(self, model: nn.Module, module: rc.RecollectionModule, *, mine: int) -> None:
+        super().__init__(model, module, batch_size=5)
+        self.mine = mine
+
+
+def test_what_could_not_be_loaded_is_not_saved(path: Path):
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=12)
+    for learner, name in (
+        (Unmarked(mlp(), rc.RecollectionModule(memory)), "Unmarked"),
+        (rc.Replay(mlp(), UnmarkedModule(memory)), "UnmarkedModule"),
+    ):
+        with pytest.raises(
+            MemoryFileError, match=f"a {name} cannot be built again from a file: accepted .*rebuildable"
+        ):
+            learner.save(path)
+    assert not path.exists()
+
+
+def test_a_learner_of_ones_own_that_is_marked_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch):
+    learner = Marked(mlp(), rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=12)), mine=7)
+    learner.observe(*batches()[0])
+    learner.save(path)
+    for load in (Marked.load, rc.Replay.load, rc.Learner.load):
+        loaded = load(path)
+        assert isinstance(loaded, Marked)
+        assert (loaded.mine, loaded.batch_size) == (7, 5)
+        assert torch.equal(parameters(loaded), parameters(learner))
+    monkeypatch.delitem(rebuild._KNOWN, "Marked")  # as where it was not imported
+    with pytest.raises(MemoryFileError, match=r"holds a Marked, which is not known here: accepted are") as caught:
+        rc.Learner.load(path)
+    assert "damaged" not in str(caught.value)
+
+
+@rebuildable
+class MarkedCodec(rc.RawPixels):
+    """A codec of one's own that a file can tell how to make."""
+
+
+def test_a_codec_of_ones_own_that_is_marked_need_not_be_given(path: Path, monkeypatch: pytest.MonkeyPatch):
+    rc.Memory(MarkedCodec(SHAPE), capacity=12).commit(path)
+    assert type(rc.Memory.open(path).codec) is MarkedCodec
+    monkeypatch.delitem(rebuild._KNOWN, "MarkedCodec")
+    with pytest.raises(MemoryFileError, match="a MarkedCodec, a class of your own: give one made as it was"):
+        rc.Memory.open(path)
+
+
+def test_classes_that_a_file_could_not_tell_how_to_make_are_not_marked():
+    class Replay(rc.Replay): ...
+
+    class Many(rc.Replay):
+        def __init__(self, *args: Any, mine: int, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+
+    with pytest.raises(ValueError, match=r"recollect.learners.replay has a class Replay: accepted is another name"):
+        rebuildable(Replay)
+    with pytest.raises(ValueError, match="Many takes any args and kwargs: accepted are arguments that have names"):
+        rebuildable(Many)
+    assert rebuild._KNOWN["Replay"] is rc.Replay
+    assert "Many" not in rebuild._KNOWN
 
 
 def test_a_learner_without_a_memory_is_not_damage(path: Path):

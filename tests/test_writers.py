@@ -14,6 +14,7 @@ import pytest
 
 import recollect as rc
 from recollect.memory import file
+from recollect.memory.examination import Examination
 from recollect.memory.file import MemoryFileError
 from torture import fingerprint, raw, write
 
@@ -69,16 +70,24 @@ def test_while_another_process_writes_a_commit_waits_and_says_so(tmp_path: Path,
     assert fingerprint(rc.Memory.open(path)) == before
 
 
-def test_opening_a_file_does_not_take_the_lock_from_a_commit_in_the_same_process(tmp_path: Path):
+def test_reading_a_file_does_not_take_the_lock_from_a_commit_in_the_same_process(tmp_path: Path):
     """A process loses its locks on a file as soon as it closes it once, even if it opened it twice."""
     path = tmp_path / "memory.rec"
     raw().commit(path)
-    other = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         rc.Memory.open(path)
-        run = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=False)
-        assert "database is locked" in run.stderr
+        assert "database is locked" in another_writer(path)
+        os.truncate(path, 4096)
+        assert "it is cut short: 4,096 bytes are left" in Examination(path).damage
+        assert "database is locked" in another_writer(path)
+
+
+def another_writer(path: Path) -> str:
+    """What a process says that wants to write, even to a file that is cut short."""
+    statements = ("PRAGMA writable_schema = ON", "BEGIN IMMEDIATE")
+    script = f"import sqlite3; c = sqlite3.connect({str(path)!r}, timeout=0); [c.execute(s) for s in {statements}]"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stderr
 
 
 def test_a_file_that_grows_while_it_is_opened_is_not_taken_for_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

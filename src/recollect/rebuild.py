@@ -12,11 +12,14 @@ Plain = dict[str, Any]
 T = TypeVar("T", bound=type)
 
 PARTS = {"self", "model", "module", "memory"}  # arguments that are objects themselves, and are kept in their own way
+UNNAMED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 _KNOWN: dict[str, type] = {}
 
 
 def rebuildable(cls: T) -> T:
-    """Have instances of a class remember the arguments that they were made with; subclasses do not.
+    """Have instances of a class remember the arguments that they were made with; subclasses are marked themselves.
+
+    Arguments have names and plain values. A file names the class by its name alone, so that no two can have the same.
 
     >>> @rebuildable
     ... class Box:
@@ -25,6 +28,11 @@ def rebuildable(cls: T) -> T:
     {'class': 'Box', 'arguments': {'size': [4, 5], 'name': 'box'}}
     """
     make, signature = cls.__init__, inspect.signature(cls.__init__)
+    if unnamed := [name for name, each in signature.parameters.items() if each.kind in UNNAMED]:
+        raise ValueError(f"{cls.__name__} takes any {' and '.join(unnamed)}: accepted are arguments that have names")
+    taken = _KNOWN.get(cls.__name__, cls)
+    if taken.__module__ != cls.__module__:  # in the same one it is the same class, made anew
+        raise ValueError(f"{taken.__module__} has a class {cls.__name__}: accepted is another name")
 
     @functools.wraps(make)
     def remembering(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -44,6 +52,11 @@ def described(thing: object) -> Plain:
     return {"class": type(thing).__name__, "arguments": getattr(thing, "_arguments", None)}
 
 
+def known(description: Plain) -> bool:
+    """Whether what is described can be built here: a class may be someone's own, or not imported."""
+    return description["class"] in _KNOWN and description["arguments"] is not None
+
+
 def rebuilt(description: Plain, **parts: object) -> Any:
     """An object as it was described, of one of the classes that were marked `rebuildable` and no other.
 
@@ -51,10 +64,9 @@ def rebuilt(description: Plain, **parts: object) -> Any:
     Traceback (most recent call last):
     ValueError: Popen cannot be built from a file
     """
-    cls, arguments = _KNOWN.get(description["class"]), description["arguments"]
-    if cls is None or arguments is None or not PARTS.isdisjoint(arguments):
+    if not known(description) or not PARTS.isdisjoint(description["arguments"]):
         raise ValueError(f"{description['class']} cannot be built from a file")
-    return cls(**parts, **arguments)
+    return _KNOWN[description["class"]](**parts, **description["arguments"])
 
 
 def _plain(value: Any) -> Any:

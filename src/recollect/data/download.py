@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pooch
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 VARIABLE = "RECOLLECT_DATA"
 CHUNK = 2**16  # bytes that are written at a time
@@ -53,13 +51,13 @@ def fetched(archive: Archive) -> Path:
 
 def downloaded(archive: Archive) -> Path:
     """Download to the cache folder. What arrives broken is not kept."""
+    from recollect.data import bar  # noqa: PLC0415 - rich takes its time to load
+
     place = cache_folder() / archive.path
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     try:
-        with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        with bar.shown(place.name) as moving:
             # pooch takes any bar, and its own downloaders, though its types say otherwise.
-            downloader: Any = pooch.HTTPDownloader(Bar(progress, place.name), CHUNK)  # pyright: ignore[reportArgumentType]
+            downloader: Any = pooch.HTTPDownloader(moving, CHUNK)  # pyright: ignore[reportArgumentType]
             pooch.retrieve(archive.url, f"md5:{archive.md5}", place.name, place.parent, downloader=downloader)
     except (OSError, ValueError) as error:  # of the connection or the disk; of the checksum
         looked = " or ".join(map(str, folders()))
@@ -69,31 +67,3 @@ def downloaded(archive: Archive) -> Path:
             f"The variable {VARIABLE} names another folder to look in."
         ) from error
     return place
-
-
-class Bar:
-    """A bar of rich as pooch moves it."""
-
-    def __init__(self, progress: Progress, description: str) -> None:
-        self._progress = progress
-        self._task = progress.add_task(description, total=None)
-
-    @property
-    def total(self) -> float | None:
-        """The bytes to come."""
-        return self._progress.tasks[self._task].total
-
-    @total.setter
-    def total(self, size: int) -> None:
-        self._progress.update(self._task, total=size)
-
-    def update(self, size: int) -> None:
-        """So many bytes more have come."""
-        self._progress.advance(self._task, size)
-
-    def reset(self) -> None:
-        """Back to no bytes at all; pooch then says how many there were."""
-        self._progress.reset(self._task)
-
-    def close(self) -> None:
-        """Nothing: the bar is closed where it was opened."""

@@ -45,12 +45,7 @@ def facts(path: Path, watch: Watch = lambda size: None) -> Facts:
     """Read a file."""
     with reading(path, watch) as reader:
         learner = _learner(reader)
-        if learner is None or "memory" in reader.parts:
-            memory = restored(Memory, reader, None)
-        else:
-            memory = None
-            if [*reader.segments(), *reader.patches()]:
-                reader.damaged("it holds records without a memory")
+        memory = restored(Memory, reader, None) if learner is None or reader.holds_memory() else None
         return Facts(
             path=path,
             size=path.stat().st_size,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from recollect.memory.records import recollections
+from recollect.memory.records import overview
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def draw_memory(memory: Memory, path: Path, *, items: int, task: int | None = No
 
     Over each stand its label, its task and its age: how many examples of the stream came after it.
     """
-    batch = recollections(memory, items, task=task, label=label)
+    batch = overview(memory, items, task=task, label=label)
     images = batch.x.cpu()
     channels, height, width = images.shape[1:]
     if channels not in {1, 3}:  # gray and colour are all that a picture can show

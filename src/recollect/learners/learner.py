@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 class Learner(ABC):
     """A predictive model that is trained by `observe`, batch by batch as the stream brings them.
 
-    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``.
+    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``. A
+    learner of your own can be saved if its class is marked with `recollect.rebuild.rebuildable`.
     """
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
         self.learning_rate = learning_rate
         self.progress: Plain = {}
-        self._home: Home | None = None
+        self._home: Home | None = None  # where it was last saved, for a learner without a memory
+        self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
         self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._takes_task = takes_task(model)
 

@@ -19,7 +19,7 @@ from recollect.memory.saved import (
     restored,
     tensors_to_bytes,
 )
-from recollect.rebuild import Plain, described, rebuilt
+from recollect.rebuild import Plain, described, known, rebuilt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from recollect.module import RecollectionModule
 
 
+ACCEPTED = "accepted are the classes of recollect, and your own that are marked with recollect.rebuild.rebuildable"
+
+
 def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     """Commit a learner and its memory to a file."""
     module: RecollectionModule | None = getattr(learner, "module", None)
     values, tensors = learner._state()
     description = {
-        "learner": described(learner),
+        "learner": _described(learner),
         "learning_rate": learner.learning_rate,
         "model": module_described(learner.model),
-        "module": described(module) if module is not None else None,
+        "module": _described(module) if module is not None else None,
         "values": values,
         "progress": progress or {},
     }
@@ -50,8 +53,17 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     if learner.memory is not None:
         commit(learner.memory, path, parts)
     else:
-        learner._home = file.commit(path, learner._home, file.Change(parts=parts))
+        learner._tried = file.home_at(path, learner._home, learner._tried)
+        learner._home = file.commit(learner._tried, file.Change(parts=parts))
     learner.progress = description["progress"]
+
+
+def _described(thing: object) -> Plain:
+    """A learner or its module, if it can be built again: what could never be loaded is not saved either."""
+    description = described(thing)
+    if not known(description):
+        raise file.MemoryFileError(f"a {description['class']} cannot be built again from a file: {ACCEPTED}")
+    return description
 
 
 def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch.device) -> Learner:
@@ -59,9 +71,7 @@ def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch
     with file.reading(path) as reader:
         if "learner" not in reader.parts:
             raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
-        memory = restored(Memory, reader, codec) if "memory" in reader.parts else None
-        if memory is None and [*reader.segments(), *reader.patches()]:
-            reader.damaged("it holds records without a memory")
+        memory = restored(Memory, reader, codec) if reader.holds_memory() else None
         try:
             learner = _built(reader.parts, model, memory, device)
         except BROKEN as error:
@@ -73,6 +83,9 @@ def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch
 
 def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | None, device: torch.device) -> Learner:
     description: Plain = json.loads(parts["learner"])
+    for thing in (description["learner"], description["module"]):
+        if thing is not None and not known(thing):
+            raise file.MemoryFileError(f"the file holds a {thing['class']}, which is not known here: {ACCEPTED}")
     if memory is not None and isinstance(memory.codec, nn.Module):
         memory.codec.to(device)
     objects: dict[str, Any] = {"model": module_rebuilt(description["model"], parts["model"], model).to(device)}

@@ -16,6 +16,7 @@ from recollect.memory.file import (
     MemoryFileError,
     checksum_of,
     connected,
+    cut_short,
 )
 from recollect.memory.memory import Memory
 from recollect.memory.saved import BROKEN, built
@@ -69,15 +70,8 @@ class Examination:
         except DamagedFileError as error:
             self.damage.append(f"SQLite cannot open it ({error.__cause__})")
             self.size = path.stat().st_size
-            self._check_length()
-
-    def _check_length(self) -> None:
-        """What most often keeps SQLite from opening a file: a copy that was cut short."""
-        with self.path.open("rb") as file:
-            header = file.read(32)
-        page, pages = int.from_bytes(header[16:18]), int.from_bytes(header[28:32])
-        if self.size < page * pages:
-            self.damage.append(f"it is cut short: {self.size} bytes are left of {page * pages}")
+            if cut_short(path.resolve()):
+                self.damage.append(f"it is cut short: {self.size:,} bytes are left")
 
     def _check_structure(self) -> None:
         """SQLite's own check of pages and rows, and the tables."""

@@ -49,7 +49,7 @@ class DamagedFileError(MemoryFileError):
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """A file as its writer knows it: the state it committed, by checksums."""
+    """A file as its writer knows it: the state it committed, by checksums. With no commits, one that is to be made."""
 
     path: Path
     identity: str
@@ -107,22 +107,27 @@ class Change:
         )
 
 
-def commit(path: Path, home: Home | None, change: Change) -> Home:
+def home_at(path: Path, *known: Home | None) -> Home:
+    """The one of the known homes that is at a path, or one for a new file there."""
+    path = path.resolve()
+    here = (home for home in known if home is not None and home.path == path)
+    return next(here, Home(path=path, identity=secrets.token_hex(8)))
+
+
+def commit(home: Home, change: Change) -> Home:
     """Make a state durable, and return what is to be given as ``home`` when the next one is committed.
 
-    Without a home, or with one at another path, the change has all segments, and the file must be new.
+    A first change has all segments, and the file must be new. Who keeps the home that it was given knows the file
+    again if the commit was interrupted, and may have come to its end.
     """
-    path = path.resolve()
-    fresh = home is None or home.path != path
-    before = home if home is not None and not fresh else Home(path=path, identity=secrets.token_hex(8))
     try:
-        with closing(_connect(path, "rwc" if fresh else "rw")) as connection:
-            return _write(connection, before, change, fresh=fresh)
+        with closing(_connect(home.path, "rw" if home.commits else "rwc")) as connection:
+            return _write(connection, home, change)
     except SQLITE_ERRORS as error:
-        _explain(error, path)
+        _explain(error, home.path)
 
 
-def _write(connection: sqlite3.Connection, home: Home, change: Change, *, fresh: bool) -> Home:
+def _write(connection: sqlite3.Connection, home: Home, change: Change) -> Home:
     connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA journal_mode = DELETE")
     # More than FULL: the folder is synced too when the journal goes, without which a power cut could bring it back.
@@ -131,8 +136,8 @@ def _write(connection: sqlite3.Connection, home: Home, change: Change, *, fresh:
     connection.execute("BEGIN IMMEDIATE")
     try:
         before = home
-        if not fresh or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            before = _unchanged(connection, home, fresh=fresh)
+        if home.commits or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            before = _unchanged(connection, home)
         else:
             for statement in SCHEMA:
                 connection.execute(statement)
@@ -166,14 +171,15 @@ def _write_parts(connection: sqlite3.Connection, before: Home, after: Home, chan
     connection.executemany("INSERT INTO part VALUES (?, ?, ?)", [*rows, (HEAD, after.checksum, after.head)])
 
 
-def _unchanged(connection: sqlite3.Connection, home: Home, *, fresh: bool) -> Home:
+def _unchanged(connection: sqlite3.Connection, home: Home) -> Home:
     """The state of the file, which must be one that this writer left: another writer's work must not be lost."""
-    if fresh:
+    if home.commits or home.tried:
+        row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
+        for left in (home, *home.tried):
+            if row == (left.checksum,):
+                return left
+    if not home.commits:
         raise MemoryFileError(f"{home.path} exists: accepted is a new file, or the one this memory was opened from")
-    row = connection.execute("SELECT checksum FROM part WHERE name = ?", (HEAD,)).fetchone()
-    for left in (home, *home.tried):
-        if row == (left.checksum,):
-            return left
     raise MemoryFileError(
         f"{home.path} was changed by another writer after commit {home.commits}: a file has one writer; open it again "
         f"to go on from its state, or commit to another file"
@@ -213,6 +219,14 @@ class Reader:
             size += len(data)
             yield data
         self.home = self._home(bytes(checksums), size)
+
+    def holds_memory(self) -> bool:
+        """Whether there is a memory. Where there is none all is read now, and there may be no records either."""
+        if "memory" in self.parts:
+            return True
+        if [*self.segments(), *self.patches()]:
+            self.damaged("it holds records without a memory")
+        return False
 
     def _numbered(self, table: str) -> Iterator[tuple[int, bytes, bytes]]:
         rows = self._rows(f"SELECT number, checksum, data FROM {table} ORDER BY number", int, bytes, bytes)
@@ -290,6 +304,21 @@ def connected(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
             yield connection, length
     except SQLITE_ERRORS as error:
         _explain(error, path)
+
+
+def cut_short(path: Path) -> bool:
+    """Whether a file that SQLite does not open is one with fewer pages than it should have.
+
+    For want of pages alone SQLite opens it all the same, if its tables may be repaired. To look for ourselves how many
+    there should be would let go of all locks that this process has on the file, as soon as it is closed.
+    """
+    try:
+        with closing(_connect(path, "ro")) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("PRAGMA schema_version")
+    except SQLITE_ERRORS:
+        return False
+    return True
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:

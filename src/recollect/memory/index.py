@@ -129,7 +129,8 @@ class PackedIndex:
         self.ids = BitArray(length, id_bits)
         self.segment_slots = segment_slots(code_bits + label_bits + task_bits + id_bits)
         self.changed = np.ones(-(-length // self.segment_slots), np.bool_)
-        self.touched: list[Slots] | None = []
+        self.touched: list[Slots] | None = None  # a first commit writes everything, whatever was touched before it
+        self._touches = 0  # slots in ``touched``, so that no write has to go through the earlier ones
 
     @property
     def arrays(self) -> dict[str, BitArray]:
@@ -170,11 +171,12 @@ class PackedIndex:
         self.changed[slots // self.segment_slots] = True
         if self.touched is not None:
             self.touched.append(slots)
-            if sum(map(len, self.touched)) > self.length // FEW:
+            self._touches += len(slots)
+            if self._touches > self.length // FEW:
                 self.touched = None
 
     def patch(self) -> bytes | None:
-        """The records that were touched, with their slots before them; None if they were many."""
+        """The records that were touched, with their slots before them; None if they were many or there is no commit."""
         if self.touched is None:
             return None
         slots = np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
@@ -199,7 +201,7 @@ class PackedIndex:
 
     def committed(self, *, folded: bool) -> None:
         """All is in the file: by segments that were ``folded`` into it, or by patches on top of them."""
-        self.touched = []
+        self.touched, self._touches = [], 0
         if folded:
             self.changed[:] = False
 

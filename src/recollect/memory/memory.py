@@ -118,7 +118,8 @@ class Memory:
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
         self.seen = 0
         self.audit: list[Erasure] = []
-        self._home: Home | None = None
+        self._home: Home | None = None  # where it was last committed
+        self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
         self._seen_at_home = 0
 
     @staticmethod

@@ -31,13 +31,13 @@ def items_by_class(memory: Memory) -> dict[int, int]:
     return _counts(memory, memory._index.labels)
 
 
-def recollections(memory: Memory, most: int, *, task: int | None = None, label: int | None = None) -> Batch:
+def overview(memory: Memory, most: int, *, task: int | None = None, label: int | None = None) -> Batch:
     """Up to ``most`` recollections, the oldest first and evenly spread over all items, or those of a task or label.
 
     >>> import recollect as rc, torch
     >>> memory = rc.Memory(rc.RawPixels((1, 8, 8)), capacity=50)
     >>> ids = memory.write(torch.rand(41, 1, 8, 8), y=torch.arange(41) % 2)
-    >>> recollections(memory, 5).ids.tolist(), recollections(memory, 3, label=1).ids.tolist()
+    >>> overview(memory, 5).ids.tolist(), overview(memory, 3, label=1).ids.tolist()
     ([0, 10, 20, 30, 40], [1, 21, 39])
     """
     check_at_least("most", most, 1)

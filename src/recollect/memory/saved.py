@@ -13,7 +13,7 @@ from torch import nn
 
 from recollect.memory import file
 from recollect.memory.index import PackedIndex
-from recollect.rebuild import Plain, described, rebuilt
+from recollect.rebuild import Plain, described, known, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
         "counts": memory._admission.state(),
         "random": {name: generator.bit_generator.state for name, generator in _generators(memory).items()},
         "codec": module_described(codec),
-        "code": [*codec.shape, codec.variables, codec.categories],
+        "code": _code(codec),
     }
     parts = {"memory": json.dumps(state).encode()}
     if isinstance(codec, nn.Module):
@@ -62,9 +62,10 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     What else the file holds, such as a learner, stays in it. It must not be older than the memory: it may see that
     items were forgotten, but not that others came.
     """
-    index, home, parts = memory._index, memory._home, {**parts_of(memory), **more}
+    index, parts = memory._index, {**parts_of(memory), **more}
+    memory._tried = home = file.home_at(path, memory._home, memory._tried)
     patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
-    if home is None or home.path != path.resolve():
+    if not home.commits:
         patch, numbers = None, range(len(index.changed))
     elif memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
         raise file.MemoryFileError(
@@ -77,15 +78,13 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
         patch = None if erased or large else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
     change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit)
-    memory._home, memory._seen_at_home = file.commit(path, home, change), memory.seen
+    memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
     """The memory that a file holds."""
-    if "memory" not in reader.parts:
-        if [*reader.segments(), *reader.patches()]:
-            reader.damaged("it holds records without a memory")
+    if not reader.holds_memory():
         raise file.MemoryFileError(f"{reader.path} holds no memory: accepted is a file that one was committed to")
     try:
         memory = built(kind, reader.parts, reader.length, reader.segments(), reader.patches(), codec=codec)
@@ -123,7 +122,7 @@ def built(
         found += 1
     if found != len(memory._index.changed):
         raise ValueError(f"it holds {found} segments, and not {len(memory._index.changed)}")
-    memory._index.changed[:] = False
+    memory._index.committed(folded=True)
     for patch in patches:
         memory._index.apply(patch)
     memory.seen = int(state["seen"])
@@ -140,10 +139,20 @@ def _generators(memory: Memory) -> dict[str, np.random.Generator]:
 
 def _codec(state: Plain, weights: bytes | None, given: Codec | None) -> Codec:
     """The codec of a file, or the one given with what the file has for it."""
+    name, code = state["codec"]["class"], state["code"]
+    if given is not None and (type(given).__name__, _code(given)) != (name, code):
+        raise file.MemoryFileError(
+            f"the codec given is a {type(given).__name__} with channels, height, width, variables and categories "
+            f"{_code(given)}: accepted is, as in the file, a {name} with {code}"
+        )
     codec = module_rebuilt(state["codec"], weights, given)
-    if [*codec.shape, codec.variables, codec.categories] != state["code"]:
-        raise ValueError(f"channels, height, width, variables and categories of the codec are not {state['code']}")
+    if _code(codec) != code:
+        raise ValueError(f"channels, height, width, variables and categories of the codec are not {code}")
     return codec
+
+
+def _code(codec: Codec) -> list[int]:
+    return [*codec.shape, codec.variables, codec.categories]
 
 
 def module_described(module: object) -> Plain:
@@ -156,29 +165,38 @@ def module_described(module: object) -> Plain:
 
 def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None) -> Any:
     """What a file describes, with its weights if it has any; they may be put into a module that is given."""
-    if given is None and description["arguments"] is None:
+    if given is None and not known(description):
         raise file.MemoryFileError(
             f"the file holds a {description['class']}, a class of your own: give one made as it was, "
             f"by Memory.open(path, codec=...) or Learner.load(path, model=..., codec=...)"
         )
-    module = _empty(description, weights) if given is None else given
+    tensors = bytes_to_tensors(weights) if weights is not None else {}
+    module = _empty(description, tensors) if given is None else given
+    if weights is not None and not _fit(tensors, module):
+        raise file.MemoryFileError(
+            f"the {type(given).__name__} given has other weights than the file, which holds those of a "
+            f"{description['class']}: accepted is one made as it was"
+        )
     if weights is not None and isinstance(module, nn.Module):
-        module.load_state_dict(bytes_to_tensors(weights))
+        module.load_state_dict(tensors)
         module.train(description["training"])
         for name, parameter in module.named_parameters():
             parameter.requires_grad_(name not in description["frozen"])
     return module
 
 
-def _empty(description: Plain, weights: bytes | None) -> Any:
+def _empty(description: Plain, tensors: Mapping[str, torch.Tensor]) -> Any:
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
         module = rebuilt(description)
-    expected = module.state_dict() if isinstance(module, nn.Module) else {}
-    given = bytes_to_tensors(weights) if weights is not None else {}
-    if _shapes(expected) != _shapes(given):
+    if not _fit(tensors, module):
         raise ValueError(f"weights that are not those of a {description['class']}")
     return rebuilt(description)
+
+
+def _fit(tensors: Mapping[str, torch.Tensor], module: object) -> bool:
+    """Whether these are the weights of a module, all of them and no others."""
+    return _shapes(tensors) == _shapes(module.state_dict() if isinstance(module, nn.Module) else {})
 
 
 def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
