@@ -193,6 +193,7 @@ def test_a_run_that_fails_beside_others_is_reported(tmp_path: Path):
 
 SMALL_COMMAND = """
 import signal
+import sys
 from dataclasses import replace
 from recollect.cli import app
 from recollect.lab.experiments import EXPERIMENTS
@@ -200,7 +201,7 @@ from recollect.lab.table1 import EXPERIMENT
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may be deaf to it
-    quick = replace(EXPERIMENT.profiles["quick"], tasks=2, train_examples=20, test_examples=20)
+    quick = replace(EXPERIMENT.profiles["quick"], tasks=2, train_examples=int(sys.argv.pop()), test_examples=20)
     EXPERIMENTS["table1"] = replace(EXPERIMENT, profiles={"quick": quick})
     app()
 """
@@ -218,18 +219,24 @@ def test_a_worker_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
         run_all(tmp_path, ROWS[:2], seeds=20, workers=2)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: str):
-    script = tmp_path / "small.py"
+def started(folder: Path, jobs: str, train_examples: int = 20) -> subprocess.Popen[str]:
+    """A command with many runs, of which at least one is recorded."""
+    script = folder / "small.py"
     script.write_text(SMALL_COMMAND)
     command = [sys.executable, str(script), "run", "table1", "--profile", "quick", "--rows", "online"]
-    command += ["--seeds", "300", "--jobs", jobs, "--out", str(tmp_path)]
+    command += ["--seeds", "300", "--jobs", jobs, "--out", str(folder), str(train_examples)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     deadline = time.monotonic() + 120
-    while not [*tmp_path.rglob("seed*.json")] and process.poll() is None and time.monotonic() < deadline:
+    while not [*folder.rglob("seed*.json")] and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
+    return process
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: str):
+    process = started(tmp_path, jobs)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the command and its workers
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -237,6 +244,14 @@ def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: 
     runs = [*tmp_path.rglob("seed*.json")]
     assert 1 <= len(runs) < 300
     assert all("retention" in json.loads(path.read_text()) for path in runs)
+
+
+def test_workers_end_when_their_command_is_killed(tmp_path: Path):
+    process = started(tmp_path, jobs="2", train_examples=20_000)  # runs of seconds
+    process.kill()
+    before = len([*tmp_path.rglob("seed*.json")])
+    process.communicate(timeout=60)  # which waits until all that have its pipes are gone
+    assert len([*tmp_path.rglob("seed*.json")]) <= before + 1  # both were in the middle of a run
 
 
 def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import signal
+import threading
 import traceback
 from dataclasses import dataclass
 from functools import partial
@@ -156,12 +158,10 @@ def _start(processes: list[Any]) -> None:
 
 
 def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
-    """A worker: one run after the other, until there are none or nobody waits for them."""
+    """A worker: one run after the other, until there are none."""
     torch.set_num_threads(1)
-    parent = multiprocessing.parent_process()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     for number in iter(waiting.get, None):
-        if parent is None or not parent.is_alive():
-            return
         messages.put((number, "started"))
         try:
             kept = _make(jobs[number], record, device, partial(_tell, messages, number))
@@ -169,6 +169,14 @@ def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: 
             messages.put((number, "failed", traceback.format_exc()))
             return
         messages.put((number, "finished", *kept))
+
+
+def _end_with_the_parent() -> None:
+    """A command that was killed may be given again at once: nobody else may then be writing the same checkpoints."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _tell(messages: Any, number: int, step: int, state: str) -> None:
