@@ -11,7 +11,7 @@ from torch import nn
 import recollect as rc
 from recollect.lab.cost import core_seconds
 from recollect.lab.course import MNIST_ROTATIONS, Course
-from recollect.lab.experiment import Experiment, Profile, Row, Settings
+from recollect.lab.experiment import NOTHING_KEPT, Experiment, Profile, Row, Settings
 from recollect.lab.run import ContinualRun, execute
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
+    from recollect.lab.shelf import Shelf
     from recollect.memory.memory import Rule
 
 
@@ -96,7 +97,11 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     course: Course = MNIST_ROTATIONS
 
     kind = ContinualRun
-    columns = ("storage", "items", "bits", "retention, %", "paper", "difference")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is kept, and how much is retained."""
+        return ("storage", "items", "bits", "retention, %", "paper", "difference")
 
     def execute(
         self,
@@ -108,6 +113,7 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
         validation: bool = False,
         report: Report = lambda step, state: None,
         checkpoint: Checkpoint | None = None,
+        shelf: Shelf = NOTHING_KEPT,
     ) -> ContinualRun:
         """Train a row's learner on the stream and measure it after each task."""
         return execute(
