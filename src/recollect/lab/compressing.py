@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
+from recollect.budget import filters_of
 from recollect.data import mnist
 from recollect.lab.codec_training import best, distortion, trained
 from recollect.lab.environment import environment
@@ -167,7 +168,7 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             return JPEG_IMAGE * min(JPEG_IMAGES, profile.images)
         if not row.learning_rates:
             return PIXELS_IMAGE * profile.images
-        f = row.codec(SHAPE, **row.code).filters
+        f = row.code["latents"] // 4 if "latents" in row.code else filters_of(**row.code)
         longer = profile.epochs if profile.epochs > profile.trial_epochs else 0
         measured = (len(row.learning_rates) + bool(longer)) / 3
         passes = len(row.learning_rates) * profile.trial_epochs + longer + measured

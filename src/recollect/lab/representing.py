@@ -11,7 +11,7 @@ import torch
 from recollect.distillation import BufferSampling, CodeSampling, nearest_neighbour_distortion
 from recollect.lab.classroom import Classroom, DistillationRun
 from recollect.lab.codec_training import distortion
-from recollect.lab.distilling import DistillationProfile, DistillationRow, Distilling, at_mark
+from recollect.lab.distilling import EXAMPLES, DistillationProfile, DistillationRow, Distilling, at_mark
 from recollect.lab.experiment import NOTHING_KEPT
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Sampling(Distilling[SamplingRow, SamplingProfile, SamplingRun]):
 
     def cost(self, profile: SamplingProfile, row: SamplingRow) -> float:
         """About how many seconds of one core a run takes."""
-        examples = 50_000 if profile.train_examples is None else profile.train_examples
+        examples = EXAMPLES[self.lesson.name] if profile.train_examples is None else profile.train_examples
         return super().cost(profile, row) + NEIGHBOUR * profile.samples * examples
 
     def cells(self, row: SamplingRow, runs: list[SamplingRun]) -> tuple[str, ...]:
