@@ -41,7 +41,14 @@ from recollect.streams import Examples, Task
 
 CPU = torch.device("cpu")
 TINY = DistillationProfile(
-    name="quick", seeds=1, train_examples=200, teacher_epochs=1, codec_epochs=1, episodes=100, batch_size=10
+    name="quick",
+    seeds=1,
+    train_examples=200,
+    test_examples=300,
+    teacher_epochs=1,
+    codec_epochs=1,
+    episodes=100,
+    batch_size=10,
 )
 ROWS = {row.name: row for row in distillation.ROWS}
 
@@ -142,7 +149,7 @@ def test_a_sample_is_kept_once_and_drawn_at_random_with_its_labels():
 
 
 def test_learning_rates_are_chosen_on_images_that_nothing_else_sees():
-    material = lesson.MNIST.load(None, None)
+    material = lesson.MNIST.load(None, None, None)
     assert len(material.train) == 50_000
     assert material.held_out is not None
     assert torch.equal(material.held_out.images, mnist("train").images[50_000:])
@@ -170,9 +177,9 @@ def test_accuracy_is_that_of_a_student_trained_by_hand():
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
         optimiser.step()
-    test = mnist("test")
-    right = float((model(test.images.float() / 255).argmax(1) == test.y).double().mean())
-    assert run.curves["0.001"]["test"][-1] == pytest.approx(100 * right, abs=0.05)
+    images, y = mnist("test").images[:300].float() / 255, mnist("test").y[:300]
+    right = float((model(images).argmax(1) == y).double().mean())
+    assert run.curves["0.001"]["test"][-1] == pytest.approx(100 * right, abs=0.4)  # one of them
 
 
 def run_all(experiment: Any, profile: Any, folder: Path, workers: int = 1) -> None:
@@ -246,7 +253,7 @@ def test_sampling_measures_what_its_samplers_draw(tmp_path: Path):
     room = classroom.Classroom(
         lesson=lesson.MNIST, profile=profile, seed=0, device=CPU, shelf=Shelf(tmp_path / "shared")
     )
-    train, test = (mnist(part).images[:count].float() / 255 for part, count in (("train", 200), ("test", 10_000)))
+    train, test = (mnist(part).images[:count].float() / 255 for part, count in (("train", 200), ("test", 300)))
     prepared = room.prepared(buffer)
     assert prepared.memory is not None
     drawn = BufferSampling(prepared.memory).sample(30).x

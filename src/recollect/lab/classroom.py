@@ -76,7 +76,8 @@ class Classroom:
     @property
     def material(self) -> Material:
         """What is learned from."""
-        return self.lesson.load(self.profile.train_examples, self.profile.tasks)
+        profile = self.profile
+        return self.lesson.load(profile.train_examples, profile.test_examples, profile.tasks)
 
     def prepared(self, row: DistillationRow) -> Prepared:
         """Codec and teacher, made or from the shelf, and the memory filled."""

@@ -67,6 +67,7 @@ ROWS = table(rc.models.LeNet, PAPER)
 QUICK = DistillationProfile(
     name="quick",
     seeds=1,
+    test_examples=2000,
     teacher_epochs=1,
     codec_epochs=2,
     episodes=10_000,

@@ -61,6 +61,7 @@ class DistillationProfile(Profile):
     """How long teacher, codec and student are trained; each learning rate is tried for the student."""
 
     train_examples: int | None = None  # at most
+    test_examples: int | None = None  # at most, and as many held-out ones
     tasks: int | None = None  # at most
     teacher_epochs: int
     codec_epochs: int
@@ -98,7 +99,8 @@ class Distilling(Experiment[DR, DP, DU]):
             examples = examples * profile.tasks // 50
         students = len(profile.learning_rates)
         training = students * core_seconds(row.student, row.sampling, profile.episodes, profile.batch_size)
-        tested = students * len(marks(profile.episodes)) * TESTED[self.lesson.name]
+        tested = TESTED[self.lesson.name] if profile.test_examples is None else 2 * profile.test_examples
+        tested *= students * len(marks(profile.episodes))
         seconds = training + tested * FORWARD * STUDENT_IMAGE[row.student]
         if row.teacher:
             teacher = profile.teacher_epochs * examples * STUDENT_IMAGE[self.lesson.teacher]

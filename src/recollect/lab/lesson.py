@@ -64,7 +64,7 @@ class Lesson:
 
     Args:
         name: for the record.
-        load: makes the material of so many training examples and tasks at most; None stands for all.
+        load: makes the material of so many training examples, test examples and tasks at most; None stands for all.
         model: makes a model of a class for the material, from a seed.
         teacher: its class.
         classes: labels are 0 to classes - 1.
@@ -74,7 +74,7 @@ class Lesson:
     """
 
     name: str
-    load: Callable[[int | None, int | None], Material]
+    load: Callable[[int | None, int | None, int | None], Material]
     model: Callable[[type[nn.Module], Material, int], nn.Module]
     teacher: type[nn.Module]
     classes: int
@@ -130,18 +130,19 @@ def accuracy(model: nn.Module, shown: Shown) -> float:
 
 
 @lru_cache(maxsize=1)
-def _mnist(examples: int | None, tasks: int | None) -> Material:
+def _mnist(examples: int | None, tested: int | None, tasks: int | None) -> Material:
     """The first 50,000 training images, as many as the paper's buffer holds; the last 10,000 are held out."""
 
     def shown(images: torch.Tensor, y: torch.Tensor) -> Shown:
         return Shown(images, y, torch.zeros(len(y), dtype=torch.long))
 
     pool = shown(*mnist("train"))
-    return Material(pool[:-HELD_OUT][:examples], pool[-HELD_OUT:], shown(*mnist("test")), [tuple(range(10))])
+    held_out, test = pool[-HELD_OUT:][:tested], shown(*mnist("test"))[:tested]
+    return Material(pool[:-HELD_OUT][:examples], held_out, test, [tuple(range(10))])
 
 
 @lru_cache(maxsize=1)
-def _omniglot(examples: int | None, tasks: int | None) -> Material:
+def _omniglot(examples: int | None, tested: int | None, tasks: int | None) -> Material:
     """The training images of all alphabets together, 18 of each character: 29,214."""
     stream = rc.streams.omniglot() if tasks is None else rc.streams.omniglot(tasks=tasks)
 
@@ -150,8 +151,8 @@ def _omniglot(examples: int | None, tasks: int | None) -> Material:
         task = torch.arange(len(parts)).repeat_interleave(lengths)
         return Shown(torch.cat([part.images for part in parts]), torch.cat([part.y for part in parts]), task)
 
-    train = shown([task.train for task in stream])
-    return Material(train[:examples], None, shown([task.test for task in stream]), [task.classes for task in stream])
+    train, test = shown([task.train for task in stream]), shown([task.test for task in stream])
+    return Material(train[:examples], None, test[:tested], [task.classes for task in stream])
 
 
 def _plain(cls: type[nn.Module], material: Material, seed: int) -> nn.Module:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.lab.shelf import Shelf
 
 DRAWN = 500  # samples that are decoded at once
-NEIGHBOUR = 1e-7  # seconds of one core to look for a nearest neighbour, for each of the training images
+NEIGHBOUR = 4e-7  # seconds of one core to look for a nearest neighbour, for each of the training images
 
 
 @dataclass(frozen=True, kw_only=True)
