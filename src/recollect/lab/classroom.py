@@ -11,7 +11,7 @@ import torch
 
 import recollect as rc
 from recollect.distillation import DecodedSampling
-from recollect.lab.codec_training import trained
+from recollect.lab.codec_training import tuned
 from recollect.lab.environment import environment
 from recollect.lab.experiment import Run
 from recollect.lab.shelf import Part
@@ -44,7 +44,7 @@ class DistillationRun(Run):
     bits: dict[str, int]  # of codes and of the codec
     compression: float  # of all training images, the codec counted
     teacher: dict[str, float | None] | None  # its accuracy, and the seconds that it took
-    codec: dict[str, float | None] | None  # its distortion on the training images, and the seconds
+    codec: dict[str, Any] | None  # its distortion on the training images, learning rates and seconds
 
     @property
     def headline(self) -> str:
@@ -95,13 +95,13 @@ class Classroom:
     def _codec(self, row: DistillationRow) -> tuple[Any, dict[str, Any] | None]:
         if not row.learns:
             return row.codec(self.lesson.shape, **row.code), None
-        codec = row.codec(self.lesson.shape, **row.code, seed=self.seed).to(self.device)
-        return codec, trained(
-            codec,
+        return tuned(
+            lambda: row.codec(self.lesson.shape, **row.code, seed=self.seed).to(self.device),
             self.material.train.images,
             f"{self.lesson.name} of {len(self.material.classes)} tasks, to be distilled",
+            learning_rates=row.codec_rates,
+            trial_epochs=1,
             epochs=self.profile.codec_epochs,
-            learning_rate=row.codec_rate,
             seed=self.seed,
             shelf=self.shelf,
         )

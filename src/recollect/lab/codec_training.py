@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from recollect.codecs.convolutional import ConvolutionalAutoencoder
 from recollect.distillation import reconstruction_distortion
 from recollect.lab.shelf import Part
 from recollect.lab.training import fit
 from recollect.rebuild import described
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from recollect.codecs.interface import Codec
+    from recollect.lab.experiment import Report
     from recollect.lab.shelf import Shelf
 
+C = TypeVar("C", bound=ConvolutionalAutoencoder)
 BATCH = 50
 DISTORTION_BATCH = 5000  # images that are taken out of their 8 bits at once
 
@@ -53,6 +58,45 @@ def trained(
     codec.load_state_dict(part.weights)
     codec.eval()
     return part.facts
+
+
+def tuned(
+    make: Callable[[], C],
+    images: torch.Tensor,
+    source: str,
+    *,
+    learning_rates: Sequence[float],
+    trial_epochs: int,
+    epochs: int,
+    seed: int,
+    shelf: Shelf,
+    report: Report = lambda step, state: None,
+) -> tuple[C, dict[str, Any]]:
+    """Try each learning rate for a few epochs, and train with the best anew for all of them.
+
+    Returns the codec and what is known of it: its ``distortion``, ``learning_rate``, ``tried``, which are the
+    distortions of the trials by learning rate, and the ``seconds`` of all training.
+    """
+
+    def attempt(rate: float, epochs: int) -> tuple[C, dict[str, Any]]:
+        codec = make()
+        return codec, trained(codec, images, source, epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf)
+
+    tried: dict[float, dict[str, Any]] = {}
+    for number, rate in enumerate(learning_rates, 1):
+        tried[rate] = attempt(rate, trial_epochs)[1]
+        report(number, f"learning rate {rate:g}: distortion {tried[rate]['distortion'] or math.nan:.4f}")
+    rate = best(tried)
+    codec, known = attempt(rate, epochs)
+    report(len(tried) + 1, f"distortion {known['distortion'] or math.nan:.4f}")
+    seconds = sum(trial["seconds"] for trial in tried.values()) + (known["seconds"] if epochs > trial_epochs else 0)
+    tried_out = {f"{rate:g}": trial["distortion"] for rate, trial in tried.items()}
+    return codec, {
+        "distortion": known["distortion"],
+        "learning_rate": rate,
+        "tried": tried_out,
+        "seconds": seconds,
+    }
 
 
 def distortion(codec: Codec, images: torch.Tensor) -> float | None:

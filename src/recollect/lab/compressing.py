@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import recollect as rc
 from recollect.budget import filters_of
 from recollect.data import mnist
-from recollect.lab.codec_training import best, distortion, trained
+from recollect.lab.codec_training import distortion, tuned
 from recollect.lab.environment import environment
 from recollect.lab.experiment import NOTHING_KEPT, Experiment, Profile, Row, Run, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import torch
     from matplotlib.figure import Figure
 
@@ -106,16 +104,21 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
     ) -> CompressionRun:
         """Train a codec, if it learns, and measure it on what it was trained on."""
         images = mnist("train").images[: profile.images]
-        known: dict[str, Any] = {"learning_rate": None}
-
-        def attempt(rate: float, epochs: int) -> dict[str, Any]:
-            codec = row.codec(SHAPE, **row.code, seed=seed).to(device)
-            return trained(codec, images, "MNIST", epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf)
-
         if row.learning_rates:
-            known |= self._learned(profile, row, attempt, report)
+            codec, known = tuned(
+                lambda: row.codec(SHAPE, **row.code, seed=seed).to(device),
+                images,
+                "MNIST",
+                learning_rates=row.learning_rates,
+                trial_epochs=profile.trial_epochs,
+                epochs=profile.epochs,
+                seed=seed,
+                shelf=shelf,
+                report=report,
+            )
+            known |= {"bits": bits_of(codec), "codec_bits": codec.storage_bits}
         else:
-            known |= _static(row, images)
+            known = {"learning_rate": None, **_static(row, images)}
             report(1, f"distortion {known['distortion']:.4f}")
         return CompressionRun(
             experiment=self.name,
@@ -129,34 +132,6 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             environment=environment() | {"device": str(device)},
             **known,
         )
-
-    def _learned(
-        self,
-        profile: CompressionProfile,
-        row: CodecRow,
-        attempt: Callable[[float, int], dict[str, Any]],
-        report: Report,
-    ) -> dict[str, Any]:
-        """Try each learning rate, then train with the best."""
-        tried = {}
-        for number, rate in enumerate(row.learning_rates, 1):
-            tried[rate] = attempt(rate, profile.trial_epochs)
-            report(number, f"learning rate {rate:g}: distortion {tried[rate]['distortion'] or float('nan'):.4f}")
-        rate = best(tried)
-        made = [*tried.values()]
-        if profile.epochs > profile.trial_epochs:
-            made.append(attempt(rate, profile.epochs))
-        final = made[-1] if len(made) > len(tried) else tried[rate]
-        report(self.steps(profile, row), f"distortion {final['distortion'] or float('nan'):.4f}")
-        codec = row.codec(SHAPE, **row.code)
-        return {
-            "distortion": final["distortion"],
-            "bits": rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary"),
-            "codec_bits": codec.storage_bits,
-            "learning_rate": rate,
-            "tried": {f"{rate:g}": known["distortion"] for rate, known in tried.items()},
-            "seconds": sum(known["seconds"] for known in made),
-        }
 
     def steps(self, profile: CompressionProfile, row: CodecRow) -> int:
         """The learning rates, and the training that counts."""
@@ -223,6 +198,11 @@ def mean_distortion(runs: list[CompressionRun]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
+def bits_of(codec: rc.Codec) -> int:
+    """Bits of a code as the paper counts them, a whole number for each variable."""
+    return rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary")
+
+
 def _static(row: CodecRow, images: torch.Tensor) -> dict[str, Any]:
     """A codec that does not learn."""
     started = time.perf_counter()
@@ -232,7 +212,7 @@ def _static(row: CodecRow, images: torch.Tensor) -> dict[str, Any]:
         bits = float(codec.data_bits(images.float() / 255).double().mean())
     else:
         codec = row.codec(SHAPE, **row.code)
-        bits = rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary")
+        bits = bits_of(codec)
     lost = distortion(codec, images)
     seconds = time.perf_counter() - started
     return {"distortion": lost, "bits": bits, "codec_bits": codec.storage_bits, "seconds": seconds}

@@ -39,7 +39,7 @@ class DistillationRow(Row):
     share: float = 1.0  # of the training images that are kept, drawn at random
     codec: type[Any] = rc.RawPixels
     code: Settings = field(default_factory=dict)
-    codec_rate: float = 1e-3  # the learning rate of a codec that learns
+    codec_rates: tuple[float, ...] = (1e-2, 1e-3)  # learning rates of a codec that learns: the better one is taken
     sampling: tuple[str, ...] = ()  # around buffer sampling, or in its place, as `student.around` names them
     paper: dict[int, float] = field(default_factory=dict)  # accuracy in the paper after so many episodes, in percent
 
@@ -47,7 +47,7 @@ class DistillationRow(Row):
     def described(self) -> Settings:
         """All that decides what a run of this row does, for the record."""
         classes = {"student": self.student.__name__, "codec": self.codec.__name__}
-        chosen = ("teacher", "share", "code", "sampling") + ("codec_rate",) * self.learns
+        chosen = ("teacher", "share", "code", "sampling") + ("codec_rates",) * self.learns
         return classes | {name: value for name, value in asdict(self).items() if name in chosen}
 
     @property
@@ -108,7 +108,7 @@ class Distilling(Experiment[DR, DP, DU]):
         if row.learns:
             f = filters_of(**row.code)
             image = IMAGE + FILTER * f + FILTER_PAIR * f**2
-            codec = profile.codec_epochs * examples * image
+            codec = (len(row.codec_rates) + profile.codec_epochs) * examples * image
             seconds += codec / max(1, sum(other.code == row.code for other in rows)) + FORWARD * examples * image
         return seconds
 
