@@ -16,8 +16,9 @@ ACTIVE, DIVERSE, DPP = "active", "diverse", "diverse (DPP)"
 
 
 def choosing(name: str, memory: Settings, sampling: tuple[str, ...], paper: tuple[float, ...] = ()) -> DistillationRow:
-    """A row of what is chosen, with the paper's numbers."""
-    return DistillationRow(name=name, sampling=sampling, paper=dict(zip(EPISODES, paper, strict=False)), **memory)
+    """A row of what is chosen, with the paper's numbers; those that are ours alone have three seeds."""
+    numbers = dict(zip(EPISODES, paper, strict=False))
+    return DistillationRow(name=name, sampling=sampling, paper=numbers, seeds=None if paper else 3, **memory)
 
 
 ROWS = (
