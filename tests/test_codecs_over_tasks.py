@@ -223,7 +223,6 @@ def test_it_is_made_once_and_another_training_is_another_file(data: Folders, mon
 def test_a_stopped_training_ends_as_one_never_stopped(data: Folders, monkeypatch: pytest.MonkeyPatch):
     whole, codec = (rc.DiscreteAutoencoder((3, 32, 32), **CODE) for _ in range(2))
     RECIPE.start(whole)
-    expected = RECIPE.path.read_bytes()
     RECIPE.path.unlink()
     for after, save in ((4, 2), (5, 5)):  # in the second pass, and in the third at its first batch
         stopping = partial(Stopping, after=after, save=save)
@@ -235,7 +234,7 @@ def test_a_stopped_training_ends_as_one_never_stopped(data: Folders, monkeypatch
     told: list[int] = []
     RECIPE.start(codec, report=lambda step, state: told.append(step))
     assert told == [0, 3]
-    assert RECIPE.path.read_bytes() == expected
+    assert torch.equal(weights(codec), weights(whole))
     assert [path.suffix for path in RECIPE.path.parent.iterdir() if path.suffix != ".lock"] == [".safetensors"]
 
 

@@ -16,6 +16,7 @@ from recollect.distillation import (
     ActiveSampling,
     BufferSampling,
     CodeSampling,
+    DecodedSampling,
     DiverseSampling,
     Recollections,
     Sampler,
@@ -62,6 +63,27 @@ def test_buffer_sampling_is_sampling_the_memory():
     assert drawn.task is not None
     for ours, theirs in zip((drawn.x, drawn.y, drawn.task), (expected.x, expected.y, expected.task), strict=True):
         assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("teacher", [None, model(3), Masked(3)], ids=["labels", "teacher", "teacher with tasks"])
+def test_what_was_decoded_beforehand_is_what_the_memory_holds(teacher: nn.Module | None):
+    memory = memory_of(n=1200)  # more than are decoded at once
+    held = memory.recollections()
+    assert held is not None
+    sampler = DecodedSampling(memory, teacher, seed=1)
+    drawn = sampler.sample(5000)
+    which = (drawn.x.flatten(1) @ held.x.flatten(1).T - held.x.flatten(1).square().sum(1) / 2).argmax(1)
+    assert torch.equal(drawn.x, held.x[which])
+    assert drawn.y is not None
+    assert torch.equal(drawn.y, held.y[which])
+    assert chisquare(torch.bincount(which, minlength=1200).numpy()).pvalue > 0.001
+    if teacher is None:
+        assert drawn.logits is None
+        return
+    student = model(4) if isinstance(teacher, rc.models.MLP) else Masked(4)
+    divergence = Divergence(teacher, student)
+    asked_now = divergence(Recollections(drawn.x, drawn.y, drawn.task))
+    assert torch.allclose(divergence(drawn), asked_now, atol=1e-6)
 
 
 class Remembers(rc.ResizedPixels):

@@ -36,6 +36,7 @@ def test_at_a_quality_it_decodes_to_what_the_whole_file_decodes_to(x: torch.Tens
     # Header, data and end marker are the file: the slot holds the data of the largest, and its quality.
     largest = max(size for size, _ in whole)
     assert codec.variables - 1 == largest - codec.storage_bits // 8 - 2
+    assert codec.data_bits(x).tolist() == [8 * (size - 2) - codec.storage_bits for size, _ in whole]
 
 
 def test_every_image_has_the_best_quality_that_fits_its_slot():

@@ -69,6 +69,15 @@ class JPEG:
         """Bits of the header."""
         return 8 * len(_header(self.shape, self.quality))
 
+    def data_bits(self, x: torch.Tensor) -> torch.Tensor:
+        """Bits of the data of each image at the highest quality, whether or not they fit a slot: for averages.
+
+        >>> codec = JPEG((1, 28, 28), bits=1000, quality=50)
+        >>> codec.data_bits(torch.zeros(2, 1, 28, 28))
+        tensor([112, 112])
+        """
+        return torch.tensor([8 * len(_scan(image, self.quality)) for image in self._pixels(x)])
+
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """The quality, then the data, then zeros."""
         codes = np.zeros((len(x), self.variables), np.int64)

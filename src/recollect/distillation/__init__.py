@@ -1,6 +1,7 @@
 """From a teacher to a student, by recollections alone."""
 
 from recollect.distillation.active import ActiveSampling as ActiveSampling
+from recollect.distillation.decoded import DecodedSampling as DecodedSampling
 from recollect.distillation.distil import distil as distil
 from recollect.distillation.distortion import nearest_neighbour_distortion as nearest_neighbour_distortion
 from recollect.distillation.distortion import reconstruction_distortion as reconstruction_distortion

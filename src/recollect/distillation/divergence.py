@@ -38,17 +38,27 @@ class Divergence:
         if self.teacher is None:
             labels = _stored(recollections.y, "label", "there is no teacher")
             return F.cross_entropy(self._logits(self.student, recollections), labels, reduction="none")
-        with predicting(self.teacher):
-            log_p = self._logits(self.teacher, recollections).log_softmax(-1)
+        log_p = self._teaching(self.teacher, recollections).log_softmax(-1)
         log_q = self._logits(self.student, recollections).log_softmax(-1)
         p = log_p.exp()
         # Where a mask of the task leaves no probability at all, infinities would meet.
         return torch.where(p > 0, p * (log_p - log_q), 0).sum(-1)
 
+    def _teaching(self, teacher: nn.Module, recollections: Recollections) -> torch.Tensor:
+        if recollections.logits is not None:
+            return recollections.logits
+        with predicting(teacher):
+            return self._logits(teacher, recollections)
+
     def _logits(self, model: nn.Module, recollections: Recollections) -> torch.Tensor:
-        if self._takes_task[model]:
-            return model(recollections.x, _stored(recollections.task, "task", "a model takes the task"))
-        return model(recollections.x)
+        return logits(model, recollections, self._takes_task[model])
+
+
+def logits(model: nn.Module, recollections: Recollections, with_task: bool) -> torch.Tensor:
+    """What a model says of recollections, told their tasks if it takes them."""
+    if with_task:
+        return model(recollections.x, _stored(recollections.task, "task", "a model takes the task"))
+    return model(recollections.x)
 
 
 @contextmanager

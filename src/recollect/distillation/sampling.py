@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Recollections:
-    """Images as a codec decodes them, with the labels and tasks stored beside their codes, if these were stored."""
+    """Images as a codec decodes them, with the labels and tasks stored beside their codes, if these were stored.
+
+    ``logits`` are what the teacher says of them, where it was asked before.
+    """
 
     x: torch.Tensor
     y: torch.Tensor | None = None
     task: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.x)
@@ -36,8 +40,8 @@ class Recollections:
         return self._each(lambda part: part.to(device))
 
     def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Recollections:
-        y, task = (None if part is None else change(part) for part in (self.y, self.task))
-        return Recollections(change(self.x), y, task)
+        others = (None if part is None else change(part) for part in (self.y, self.task, self.logits))
+        return Recollections(change(self.x), *others)
 
 
 class Sampler(Protocol):

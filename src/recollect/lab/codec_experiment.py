@@ -10,7 +10,7 @@ import recollect as rc
 from recollect.lab.codec_run import CodecRun, execute
 from recollect.lab.cost import codec_step_seconds, coding_seconds
 from recollect.lab.course import CIFAR100, Course, StreamProfile
-from recollect.lab.experiment import Experiment, Row, Settings
+from recollect.lab.experiment import NOTHING_KEPT, Experiment, Row, Settings
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.show import by_block
 from recollect.lab.trainee import Trainee
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
     from recollect.lab.results import Summary
+    from recollect.lab.shelf import Shelf
     from recollect.lab.trainee import Buffer
 
 
@@ -89,7 +90,11 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
     course: Course = CIFAR100
 
     kind = CodecRun
-    columns = ("storage", "items", "bits", "first task", "half of them", "all tasks")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is kept, and the distortion after so many tasks."""
+        return ("storage", "items", "bits", "first task", "half of them", "all tasks")
 
     def prepare(self, profile: CodecProfile, rows: Sequence[CodecRow]) -> None:
         """Look for the data of the stream, and for what codecs learn before it."""
@@ -106,6 +111,7 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
         validation: bool = False,
         report: Report = lambda step, state: None,
         checkpoint: Checkpoint | None = None,
+        shelf: Shelf = NOTHING_KEPT,
     ) -> CodecRun:
         """Train a row's codec on the stream and measure it after each task."""
         return execute(

@@ -11,7 +11,7 @@ from torch import nn
 import recollect as rc
 from recollect.lab.cost import core_seconds
 from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile
-from recollect.lab.experiment import Experiment, Row, Settings
+from recollect.lab.experiment import NOTHING_KEPT, Experiment, Row, Settings
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.run import ContinualRun, execute
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
+    from recollect.lab.shelf import Shelf
     from recollect.memory.memory import Rule
 
 
@@ -114,7 +115,11 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     course: Course = MNIST_ROTATIONS
 
     kind = ContinualRun
-    columns = ("storage", "items", "bits", "retention, %", "paper", "difference")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is kept, and how much is retained."""
+        return ("storage", "items", "bits", "retention, %", "paper", "difference")
 
     def prepare(self, profile: ContinualProfile, rows: Sequence[ContinualRow]) -> None:
         """Look for the data of the stream, and for what codecs learn before it."""
@@ -131,6 +136,7 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
         validation: bool = False,
         report: Report = lambda step, state: None,
         checkpoint: Checkpoint | None = None,
+        shelf: Shelf = NOTHING_KEPT,
     ) -> ContinualRun:
         """Train a row's learner on the stream and measure it after each task."""
         return execute(

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
+from recollect.lab.shelf import Shelf
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     Report = Callable[[int, str], object]  # is told how many steps of a run are done, and what is known so far
 
 Settings = dict[str, Any]
+NOTHING_KEPT = Shelf()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +96,11 @@ class Experiment(ABC, Generic[R, P, U]):
     notes: tuple[str, ...] = ()
 
     kind: ClassVar[type[Run]]  # of its runs
-    columns: ClassVar[tuple[str, ...]]  # behind the name of a row
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """What stands above the cells, behind the name of a row."""
 
     def prepare(self, profile: P, rows: Sequence[R]) -> None:
         """Make sure that what the runs of ``rows`` need is there, or say what is missing, before the first of them."""
@@ -109,8 +116,9 @@ class Experiment(ABC, Generic[R, P, U]):
         validation: bool = False,
         report: Report = lambda step, state: None,
         checkpoint: Checkpoint | None = None,
+        shelf: Shelf = NOTHING_KEPT,
     ) -> U:
-        """Run a row."""
+        """Run a row. What other runs need, too, is on the shelf."""
 
     @abstractmethod
     def steps(self, profile: P, row: R) -> int:

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.lab import codec_transfer, omniglot, retention, self_stabilisation, table1, table2, table3
+from recollect.lab import (
+    codec_transfer,
+    compression,
+    distillation,
+    distillation_active,
+    distillation_mlp,
+    distillation_omniglot,
+    omniglot,
+    retention,
+    sampling,
+    self_stabilisation,
+    table1,
+    table2,
+    table3,
+)
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment
 
-MODULES = (table1, table2, table3, omniglot, retention, self_stabilisation, codec_transfer)
+MODULES = (
+    table1,
+    table2,
+    table3,
+    omniglot,
+    retention,
+    compression,
+    sampling,
+    self_stabilisation,
+    codec_transfer,
+    distillation,
+    distillation_mlp,
+    distillation_active,
+    distillation_omniglot,
+)
 EXPERIMENTS: dict[str, AnyExperiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in MODULES}

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import filelock
-import safetensors.torch
 import torch
 
 import recollect as rc
 from recollect.data.download import cache_folder
 from recollect.lab.checkpoint import EVERY, Checkpoint
+from recollect.lab.shelf import Part, Shelf
 from recollect.lab.trainee import Trainee
-from recollect.memory.saved import tensors_to_bytes
 from recollect.seeding import derived
 
 if TYPE_CHECKING:
@@ -68,11 +63,12 @@ class Pretraining:
 
     @property
     def path(self) -> Path:
-        """The file with its weights, whether or not it is there. What decides on them is in its name."""
-        made = json.dumps([asdict(self), rc.__version__, torch.__version__])
-        digest = hashlib.blake2b(made.encode(), digest_size=8).hexdigest()
-        name = f"cifar10-{self.variables}x{self.categories}-{self.passes}-{digest}.safetensors"
-        return cache_folder() / "codecs" / name
+        """The file with its weights, whether or not it is there."""
+        return _shelf().path(self._name, asdict(self))
+
+    @property
+    def _name(self) -> str:
+        return f"cifar10-{self.variables}x{self.categories}"
 
     @staticmethod
     def prepare(recipes: Iterable[Pretraining | None]) -> None:
@@ -92,16 +88,17 @@ class Pretraining:
         Whoever comes first trains and the others wait. After a stop it goes on from a checkpoint, made every so many
         seconds, and ends as if it had never been stopped.
         """
-        path = self.path
-        if not path.exists():
-            report(0, "CIFAR-10 first")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(path.with_suffix(".lock")):
-                if not path.exists():
-                    checkpoint = Checkpoint(path.with_suffix(".rec"), {}, every=every)
-                    _write(path, self._trained(next(codec.parameters()).device, report, checkpoint))
-                    checkpoint.done()
-        codec.load_state_dict({**codec.state_dict(), **safetensors.torch.load_file(path)})
+        part = _shelf().part(
+            self._name, asdict(self), lambda: self._made(next(codec.parameters()).device, report, every)
+        )
+        codec.load_state_dict({**codec.state_dict(), **part.weights})
+
+    def _made(self, device: torch.device, report: Report, every: float) -> Part:
+        report(0, "CIFAR-10 first")
+        checkpoint = Checkpoint(self.path.with_suffix(".rec"), {}, every=every)
+        weights: dict[str, torch.Tensor] = dict(self._trained(device, report, checkpoint).named_parameters())
+        checkpoint.done()
+        return Part({}, weights)
 
     def _trained(self, device: torch.device, report: Report, checkpoint: Checkpoint) -> rc.DiscreteAutoencoder:
         examples = rc.streams.cifar10(self.seed, train_examples=self.examples, test_examples=1).train
@@ -120,11 +117,5 @@ class Pretraining:
         return Trainee(codec, {"learning_rate": self.learning_rate})
 
 
-def _write(path: Path, codec: rc.DiscreteAutoencoder) -> None:
-    """Write the weights. The file has its name only once it is whole."""
-    partial = path.with_suffix(".part")
-    with partial.open("wb") as target:
-        target.write(tensors_to_bytes(dict(codec.named_parameters())))
-        target.flush()
-        os.fsync(target.fileno())
-    partial.replace(path)
+def _shelf() -> Shelf:
+    return Shelf(cache_folder() / "codecs")

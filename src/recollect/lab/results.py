@@ -46,8 +46,13 @@ def read(folder: Path, experiment: Experiment[R, P, U], profile: P, row: R, seed
         run = experiment.kind(**json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: not a recorded run ({error}); remove it to have it run again") from error
-    same = run.settings == json.loads(json.dumps(row.described)) and run.amounts == profile.amounts
+    same = run.settings == _plain(row.described) and run.amounts == _plain(profile.amounts)
     return cast("U", run) if same else None
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """As they are once they were written and read."""
+    return json.loads(json.dumps(values))
 
 
 def _rounded(value: Any) -> Any:

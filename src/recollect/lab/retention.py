@@ -48,7 +48,10 @@ def then_cifar10(
 class Retention(Continual):
     """Accuracy on the tasks of CIFAR-100 alone, when they were learned and later."""
 
-    columns = ("storage", "items", "after CIFAR-100, %", "at the end, %", "kept, %")
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is kept of CIFAR-100."""
+        return ("storage", "items", "after CIFAR-100, %", "at the end, %", "kept, %")
 
     def amount(self, profile: ContinualProfile) -> str:
         """The stream in words."""

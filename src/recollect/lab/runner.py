@@ -17,7 +17,9 @@ import torch
 
 from recollect.lab import results
 from recollect.lab.checkpoint import Checkpoint
+from recollect.lab.experiment import NOTHING_KEPT
 from recollect.lab.progress import Board
+from recollect.lab.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +43,7 @@ class Job:
     seed: int
     validation: bool = False
     checkpoint: Path | None = None  # a file that a stopped run goes on from
+    shelf: Shelf = NOTHING_KEPT
 
     @property
     def title(self) -> str:
@@ -83,6 +86,7 @@ def jobs_left(
             row=row,
             seed=seed,
             checkpoint=results.path_of(folder, experiment.name, profile.name, row.name, seed).with_suffix(".rec"),
+            shelf=Shelf(folder / "shared"),
         )
         for number, (seed, row) in enumerate(missing)
     ]
@@ -109,6 +113,7 @@ def _make(job: Job, record: Record, device: torch.device, report: Report) -> tup
         validation=job.validation,
         report=report,
         checkpoint=checkpoint,
+        shelf=job.shelf,
     )
     record(made)
     if checkpoint is not None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
 ID_BITS = 64
+DECODED = 1000  # items at once: what a codec needs on its way is many times an image
 MOST_LABELS = 2**32
 
 
@@ -327,7 +328,9 @@ class Memory:
             torch.from_numpy(array.read_integers(slots))
             for array in (self._index.labels, self._index.tasks, self._index.ids)
         )
-        return Batch(self.codec.decode(torch.from_numpy(codes)), labels, tasks, ids)
+        parts = torch.from_numpy(codes).split(DECODED)
+        decoded = [self.codec.decode(part) for part in parts]
+        return Batch(decoded[0] if len(decoded) == 1 else torch.cat(decoded), labels, tasks, ids)
 
 
 def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:

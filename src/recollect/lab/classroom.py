@@ -1,0 +1,224 @@
+"""One run of distillation: the codec, the teacher and the memory of a row, and its students, one a learning rate."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import recollect as rc
+from recollect.distillation import DecodedSampling
+from recollect.lab.codec_training import tuned
+from recollect.lab.environment import environment
+from recollect.lab.experiment import Run
+from recollect.lab.shelf import Part
+from recollect.lab.student import around, curve, marks
+from recollect.seeding import derived
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+    from recollect.distillation import Sampler
+    from recollect.lab.distilling import DistillationProfile, DistillationRow
+    from recollect.lab.experiment import Report
+    from recollect.lab.lesson import Lesson, Material, Shown
+    from recollect.lab.shelf import Shelf
+
+WRITTEN = 1000  # images that are encoded at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationRun(Run):
+    """What is recorded of the students of a row. Accuracies are in percent."""
+
+    episodes: list[int]
+    accuracy: list[float]  # on the test images after so many episodes
+    learning_rates: list[float]  # of the student with the best accuracy on held-out images, each time
+    curves: dict[str, dict[str, list[float]]]  # by learning rate: accuracies on "held-out" and "test" images
+    items: int
+    bits: dict[str, int]  # of codes and of the codec
+    compression: float  # of all training images, the codec counted
+    teacher: dict[str, float | None] | None  # its accuracy, and the seconds that it took
+    codec: dict[str, Any] | None  # its distortion on the training images, learning rates and seconds
+
+    @property
+    def headline(self) -> str:
+        """The last accuracy."""
+        return f"{self.accuracy[-1]:.2f} % after {self.episodes[-1]:,} episodes"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """What the students of a row are taught with, and what is known of it."""
+
+    codec: Any
+    of_codec: dict[str, Any] | None
+    teacher: nn.Module | None
+    of_teacher: dict[str, Any] | None
+    memory: rc.Memory | None  # none for what needs no memory
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Classroom:
+    """Where the rows of a seed are run."""
+
+    lesson: Lesson
+    profile: DistillationProfile
+    seed: int
+    device: torch.device
+    shelf: Shelf
+
+    @property
+    def material(self) -> Material:
+        """What is learned from."""
+        profile = self.profile
+        return self.lesson.load(profile.train_examples, profile.test_examples, profile.tasks)
+
+    def prepared(self, row: DistillationRow) -> Prepared:
+        """Codec and teacher, made or from the shelf, and the memory filled."""
+        # The codec first: runs side by side begin with codecs of their own, and do not all wait for the one teacher.
+        codec, of_codec = self._codec(row)
+        teacher, of_teacher = None, None
+        if row.teacher:
+            epochs = self.profile.teacher_epochs
+            teacher, of_teacher = self.lesson.taught(
+                self.material, epochs=epochs, seed=self.seed, device=self.device, shelf=self.shelf
+            )
+        memory = None if "code" in row.sampling else self._memory(row, codec)
+        return Prepared(codec=codec, of_codec=of_codec, teacher=teacher, of_teacher=of_teacher, memory=memory)
+
+    def _codec(self, row: DistillationRow) -> tuple[Any, dict[str, Any] | None]:
+        if not row.learns:
+            return row.codec(self.lesson.shape, **row.code), None
+        return tuned(
+            lambda: row.codec(self.lesson.shape, **row.code, seed=self.seed).to(self.device),
+            self.material.train.images,
+            f"{self.lesson.name} of {len(self.material.classes)} tasks, to be distilled",
+            learning_rates=row.codec_rates,
+            trial_epochs=1,
+            epochs=self.profile.codec_epochs,
+            seed=self.seed,
+            shelf=self.shelf,
+        )
+
+    def _memory(self, row: DistillationRow, codec: Any) -> rc.Memory:
+        """The row's share of the training images, drawn at random."""
+        train = self.material.train
+        order = torch.Generator().manual_seed(derived(self.seed, "sample that is kept"))
+        kept = torch.randperm(len(train), generator=order)[: round(row.share * len(train))]
+        memory = rc.Memory(
+            codec,
+            capacity=len(kept),
+            classes=self.lesson.classes,
+            tasks=len(self.material.classes),
+            scheme="binary",
+            seed=self.seed,
+        )
+        for rows in kept.split(WRITTEN):
+            part = train[rows]
+            memory.write(part.x, part.y, part.task)
+        return memory
+
+    def students(
+        self, row: DistillationRow, prepared: Prepared, tests: dict[str, Shown], report: Report
+    ) -> dict[float, dict[str, Any]]:
+        """The curves of a student for each learning rate."""
+        teacher, memory, seed, profile = prepared.teacher, prepared.memory, self.seed, self.profile
+        buffer = functools.cache(lambda: None if memory is None else DecodedSampling(memory, teacher, seed=seed))
+        students = {}
+        for number, rate in enumerate(profile.learning_rates):
+            how = {**row.described, **profile.of_a_student, "learning_rate": rate, "seed": seed}
+            how |= {"lesson": self.lesson.name, "tests": [*tests]}
+            # A copy of the sampler, so that what one student is shown does not depend on another.
+            make = functools.partial(
+                self._student,
+                row,
+                prepared,
+                lambda: copy.deepcopy(buffer()),
+                tests,
+                rate=rate,
+                number=number,
+                report=report,
+            )
+            students[rate] = self.shelf.part("student", how, make).facts
+        return students
+
+    def _student(
+        self,
+        row: DistillationRow,
+        prepared: Prepared,
+        buffer: Callable[[], Sampler | None],
+        tests: dict[str, Shown],
+        *,
+        rate: float,
+        number: int,
+        report: Report,
+    ) -> Part:
+        student = self.lesson.model(row.student, self.material, derived(self.seed, "student")).to(self.device)
+        sampler = around(row.sampling, buffer(), prepared.codec, prepared.teacher, student, seed=self.seed)
+        at = marks(self.profile.episodes)
+
+        def tell(episodes: int, right: float) -> None:
+            reached = number * len(at) + sum(mark <= episodes for mark in at)
+            report(reached, f"{episodes:,} episodes at {rate:g}: {right:.1f} %")
+
+        return Part(
+            curve(
+                prepared.teacher,
+                student,
+                sampler,
+                tests,
+                episodes=self.profile.episodes,
+                batch_size=self.profile.batch_size,
+                learning_rate=rate,
+                report=tell,
+            )
+        )
+
+    def recorded(
+        self, experiment: str, row: DistillationRow, prepared: Prepared, validation: bool, report: Report
+    ) -> DistillationRun:
+        """The run of a row."""
+        material, memory = self.material, prepared.memory
+        tests = {} if material.held_out is None else {"held-out": material.held_out}
+        if not (validation and tests):
+            tests["test"] = material.test
+        students = self.students(row, prepared, tests, report)
+        chosen = chosen_rates({rate: facts["accuracy"] for rate, facts in students.items()})
+        bits = {"codes": 0 if memory is None else memory.footprint().codes, "codec": prepared.codec.storage_bits}
+        return DistillationRun(
+            experiment=experiment,
+            profile=self.profile.name,
+            row=row.name,
+            seed=self.seed,
+            validation=validation,
+            amounts=self.profile.amounts,
+            settings=row.described,
+            episodes=marks(self.profile.episodes),
+            accuracy=[students[rate]["accuracy"][[*tests][-1]][number] for number, rate in enumerate(chosen)],
+            learning_rates=chosen,
+            curves={f"{rate:g}": facts["accuracy"] for rate, facts in students.items()},
+            items=0 if memory is None else len(memory),
+            bits=bits,
+            compression=8 * material.train.images.numel() / sum(bits.values()),
+            teacher=prepared.of_teacher,
+            codec=prepared.of_codec,
+            seconds=sum(facts["seconds"] for facts in students.values()),
+            environment=environment() | {"device": str(self.device)},
+        )
+
+
+def chosen_rates(accuracies: dict[float, dict[str, list[float]]]) -> list[float]:
+    """At each mark the learning rate of the best student on the first of its tests, the held-out images if there are.
+
+    >>> chosen_rates({1e-3: {"held-out": [50.0, 90.0]}, 1e-4: {"held-out": [20.0, 95.0]}})
+    [0.001, 0.0001]
+    """
+    judged = {rate: next(iter(tests.values())) for rate, tests in accuracies.items()}
+    count = len(next(iter(judged.values())))
+    return [max(judged, key=lambda rate: judged[rate][mark]) for mark in range(count)]

@@ -1,0 +1,218 @@
+"""Experiments of compression: codecs on the training images of MNIST, how many bits they take and what they lose."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import recollect as rc
+from recollect.budget import filters_of
+from recollect.data import mnist
+from recollect.lab.codec_training import distortion, tuned
+from recollect.lab.environment import environment
+from recollect.lab.experiment import NOTHING_KEPT, Experiment, Profile, Row, Run, Settings
+
+if TYPE_CHECKING:
+    import torch
+    from matplotlib.figure import Figure
+
+    from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.experiment import Report
+    from recollect.lab.results import Summary
+    from recollect.lab.shelf import Shelf
+
+SHAPE = (1, 28, 28)
+IMAGE_BITS = 28 * 28 * 8
+JPEG_IMAGES = 10_000  # the first, as in the paper
+# One core: seconds to train on an image by filters, and to take a JPEG or a resized image there and back.
+IMAGE, FILTER, FILTER_PAIR, JPEG_IMAGE, PIXELS_IMAGE = 6e-5, 6e-7, 1.2e-7, 4e-4, 2e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodecRow(Row):
+    """A codec with the arguments behind its shape; for JPEG the quality alone.
+
+    A learned one is trained with each of the learning rates, and the best is kept.
+    """
+
+    codec: type[Any]
+    code: Settings
+    learning_rates: tuple[float, ...] = ()
+    paper: float | None = None  # distortion in the paper
+    paper_compression: float | None = None
+
+    @property
+    def described(self) -> Settings:
+        """All that decides what a run of this row does, for the record."""
+        return {"codec": self.codec.__name__, "code": self.code, "learning_rates": list(self.learning_rates)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompressionProfile(Profile):
+    """How long learned codecs are trained, on how many images.
+
+    Each learning rate is tried for so many ``trial_epochs``; the best is then trained anew for ``epochs``, unless that
+    is no more.
+    """
+
+    images: int = 60_000
+    trial_epochs: int
+    epochs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompressionRun(Run):
+    """What is recorded of a codec."""
+
+    distortion: float | None  # mean absolute error on the training images, pixels in [0, 1]
+    bits: float  # of an item; the mean for JPEG
+    codec_bits: int
+    compression: float  # bits of an image for a bit of a code
+    learning_rate: float | None  # of the least distortion
+    tried: dict[str, float | None] = field(default_factory=dict)  # distortions of the trials by learning rate
+
+    @property
+    def headline(self) -> str:
+        """Bits and loss."""
+        return f"{self.compression:.0f}x, distortion {self.distortion or float('nan'):.4f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
+    """Codecs, beside each other."""
+
+    kind = CompressionRun
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Bits and loss."""
+        return ("bits", "compression", "distortion", "paper", "difference", "rate")
+
+    def execute(
+        self,
+        profile: CompressionProfile,
+        row: CodecRow,
+        seed: int,
+        *,
+        device: torch.device,
+        validation: bool = False,
+        report: Report = lambda step, state: None,
+        checkpoint: Checkpoint | None = None,
+        shelf: Shelf = NOTHING_KEPT,
+    ) -> CompressionRun:
+        """Train a codec, if it learns, and measure it on what it was trained on."""
+        images = mnist("train").images[: profile.images]
+        if row.learning_rates:
+            codec, known = tuned(
+                lambda: row.codec(SHAPE, **row.code, seed=seed).to(device),
+                images,
+                "MNIST",
+                learning_rates=row.learning_rates,
+                trial_epochs=profile.trial_epochs,
+                epochs=profile.epochs,
+                seed=seed,
+                shelf=shelf,
+                report=report,
+            )
+            known |= {"bits": bits_of(codec), "codec_bits": codec.storage_bits}
+        else:
+            known = {"learning_rate": None, **_static(row, images)}
+            report(1, f"distortion {known['distortion']:.4f}")
+        return CompressionRun(
+            experiment=self.name,
+            profile=profile.name,
+            row=row.name,
+            seed=seed,
+            validation=validation,
+            amounts=profile.amounts,
+            settings=row.described,
+            compression=IMAGE_BITS / known["bits"],
+            environment=environment() | {"device": str(device)},
+            **known,
+        )
+
+    def steps(self, profile: CompressionProfile, row: CodecRow) -> int:
+        """The learning rates, and the training that counts."""
+        return len(row.learning_rates) + 1
+
+    def cost(self, profile: CompressionProfile, row: CodecRow) -> float:
+        """About how many seconds of one core a run takes."""
+        if row.codec is rc.JPEG:
+            return JPEG_IMAGE * min(JPEG_IMAGES, profile.images)
+        if not row.learning_rates:
+            return PIXELS_IMAGE * profile.images
+        f = row.code["latents"] // 4 if "latents" in row.code else filters_of(**row.code)
+        longer = profile.epochs if profile.epochs > profile.trial_epochs else 0
+        measured = (len(row.learning_rates) + bool(longer)) / 3
+        passes = len(row.learning_rates) * profile.trial_epochs + longer + measured
+        return passes * profile.images * (IMAGE + FILTER * f + FILTER_PAIR * f**2)
+
+    def amount(self, profile: CompressionProfile) -> str:
+        """The training in words."""
+        return (
+            f"{profile.images:,} images, each learning rate tried for {profile.trial_epochs} epochs, "
+            f"the best for {profile.epochs}"
+        )
+
+    def cells(self, row: CodecRow, runs: list[CompressionRun]) -> tuple[str, ...]:
+        """The cells of a row, in the order of the columns."""
+        lost = mean_distortion(runs)
+        rates = sorted({run.learning_rate for run in runs if run.learning_rate is not None})
+        return (
+            f"{runs[0].bits:,.0f}",
+            f"{runs[0].compression:.1f}x",
+            f"{lost:.4f}" if lost is not None else "-",
+            f"{row.paper:.4f}" if row.paper is not None else "-",
+            f"{lost - row.paper:+.4f}" if row.paper is not None and lost is not None else "-",
+            ", ".join(f"{rate:g}" for rate in rates) or "-",
+        )
+
+    def as_json(self, row: CodecRow, runs: list[CompressionRun]) -> dict[str, Any]:
+        """The row as `--json` prints it."""
+        return {
+            "name": row.name,
+            "block": row.block,
+            "bits_per_item": runs[0].bits,
+            "codec_bits": runs[0].codec_bits,
+            "compression": runs[0].compression,
+            "distortion": {"mean": mean_distortion(runs), "each": [run.distortion for run in runs]},
+            "learning_rates": [run.learning_rate for run in runs],
+            "tried": [run.tried for run in runs],
+            "paper": row.paper,
+            "seeds": [run.seed for run in runs],
+            "seconds": statistics.fmean(run.seconds for run in runs),
+        }
+
+    def figure(self, found: list[Summary[CodecRow, CompressionRun]]) -> Figure | None:
+        """Loss against compression, a colour for each family, the paper's points beside."""
+        from recollect.lab.figures import rate_distortion  # noqa: PLC0415 - matplotlib takes its time to load
+
+        return rate_distortion(found)
+
+
+def mean_distortion(runs: list[CompressionRun]) -> float | None:
+    """Over the seeds; None if all of them diverged."""
+    known = [run.distortion for run in runs if run.distortion is not None]
+    return statistics.fmean(known) if known else None
+
+
+def bits_of(codec: rc.Codec) -> int:
+    """Bits of a code as the paper counts them, a whole number for each variable."""
+    return rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary")
+
+
+def _static(row: CodecRow, images: torch.Tensor) -> dict[str, Any]:
+    """A codec that does not learn."""
+    started = time.perf_counter()
+    if row.codec is rc.JPEG:
+        images = images[:JPEG_IMAGES]
+        codec = rc.JPEG.at_quality(images.float() / 255, **row.code)
+        bits = float(codec.data_bits(images.float() / 255).double().mean())
+    else:
+        codec = row.codec(SHAPE, **row.code)
+        bits = bits_of(codec)
+    lost = distortion(codec, images)
+    seconds = time.perf_counter() - started
+    return {"distortion": lost, "bits": bits, "codec_bits": codec.storage_bits, "seconds": seconds}

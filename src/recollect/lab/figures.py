@@ -1,0 +1,60 @@
+"""Figures of the lab: what is ours is filled, what is the paper's is hollow or dashed."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from recollect.lab.compressing import mean_distortion
+from recollect.lab.show import by_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recollect.lab.compressing import CodecRow, CompressionRun
+    from recollect.lab.results import Summary
+
+SIZE = (7.0, 4.5)  # inches
+
+
+def rate_distortion(found: list[Summary[CodecRow, CompressionRun]]) -> Figure:
+    """Distortion against compression, both on log scales, a colour for each family of codes."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    for number, (family, rows) in enumerate(by_block(found)):
+        ours = ((summary.runs[0].compression, mean_distortion(summary.runs)) for summary in rows)
+        axes.plot(*_columns(ours), "o", color=f"C{number}", label=family, markersize=5)
+        papers = ((summary.row.paper_compression, summary.row.paper) for summary in rows)
+        if (points := _columns(papers))[0]:
+            label = f"{family}, the paper"
+            axes.plot(*points, "o", color=f"C{number}", label=label, markerfacecolor="none", markersize=8)
+    axes.set(xscale="log", yscale="log", xlabel="compression", ylabel="distortion (mean absolute error)")
+    axes.grid(which="both", alpha=0.2)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def learning_curves(found: Sequence[Summary[Any, Any]]) -> Figure:
+    """Error of the student against episodes, both on log scales; the paper's numbers are dashed."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    for number, summary in enumerate(found):
+        episodes = summary.runs[0].episodes
+        each = zip(*(run.accuracy for run in summary.runs), strict=True)
+        errors = [100 - statistics.fmean(values) for values in each]
+        axes.plot(episodes, errors, "o-", color=f"C{number}", label=summary.row.name, markersize=4)
+        papers = [(at, 100 - accuracy) for at, accuracy in summary.row.paper.items()]
+        if papers:
+            axes.plot(*_columns(papers), "--", color=f"C{number}", linewidth=1, alpha=0.7)
+    axes.set(xscale="log", yscale="log", xlabel="episodes", ylabel="test error of the student, %")
+    axes.grid(which="both", alpha=0.2)
+    axes.legend(fontsize=8, title="dashed: the paper" if any(summary.row.paper for summary in found) else None)
+    return figure
+
+
+def _columns(points: Iterable[tuple[float | None, float | None]]) -> tuple[list[float], list[float]]:
+    """The points that are known, as x and y."""
+    known = [(x, y) for x, y in points if x is not None and y is not None]
+    return [x for x, _ in known], [y for _, y in known]
