@@ -241,6 +241,19 @@ def test_a_learner_without_a_memory_goes_on_after_an_interrupt(tmp_path: Path, l
         assert rc.Online.load(tmp_path / "learner.rec").progress == {"batches": number + 1}
 
 
+def test_a_learner_that_an_interrupt_left_is_not_kept_beside_a_later_memory(tmp_path: Path, late: Late):
+    memory = learned()
+    learner = rc.Replay(
+        rc.models.MLP(inputs=memory.codec.shape[1] * memory.codec.shape[2]), rc.RecollectionModule(memory)
+    )
+    late(lambda: learner.save(tmp_path / "learner.rec"))
+    write(memory, 20, Random(0))
+    with pytest.raises(MemoryFileError, match="holds learner"):
+        memory.commit(tmp_path / "learner.rec")
+    learner.save(tmp_path / "learner.rec", {"batches": 1})
+    assert rc.Replay.load(tmp_path / "learner.rec").progress == {"batches": 1}
+
+
 def test_an_interrupt_at_any_moment(tmp_path: Path):
     case = Case(tmp_path / "memory.rec", few)
     random, interrupts, tries = Random(0), 0, rounds(60, 5000)

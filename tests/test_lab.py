@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from rich.console import Console
 import recollect as rc
 from recollect.lab import continual, results, runner, tuning
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
-from recollect.lab.experiment import Row
+from recollect.lab.experiment import AnyExperiment, Row
+from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.metrics import backward_transfer, forward_transfer
 from recollect.lab.run import ContinualRun, execute
 
@@ -132,6 +134,12 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     assert all(path.read_bytes() == content for path, content in before.items())
     assert [*tmp_path.rglob("*.part")] == []
     assert runner.jobs_left(EXPERIMENT, PROFILE, list(ROWS[:3]), 2, tmp_path) == []
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_workers_can_be_given_every_experiment(experiment: AnyExperiment):
+    given = pickle.loads(pickle.dumps(experiment))
+    assert (given.name, given.rows, given.profiles) == (experiment.name, experiment.rows, experiment.profiles)
 
 
 def test_a_row_may_have_fewer_seeds_than_its_profile_and_more_are_run_if_asked_for(tmp_path: Path):

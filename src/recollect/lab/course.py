@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import recollect as rc
@@ -73,11 +73,9 @@ def mlp(stream: list[Task], seed: int) -> nn.Module:
     return rc.models.MLP(seed=seed)
 
 
-def resnet(classes: int, channels: int) -> Callable[[list[Task], int], nn.Module]:
+def resnet(stream: list[Task], seed: int, *, classes: int, channels: int) -> nn.Module:
     """The ResNet-18, its outputs masked to the classes of each task of the stream."""
-    return lambda stream, seed: rc.models.ResNet18(
-        [task.classes for task in stream], classes=classes, channels=channels, seed=seed
-    )
+    return rc.models.ResNet18([task.classes for task in stream], classes=classes, channels=channels, seed=seed)
 
 
 MNIST_ROTATIONS = Course(
@@ -96,7 +94,7 @@ CIFAR100 = Course(
     classes=100,
     tasks=20,
     examples=2500,
-    model=resnet(classes=100, channels=3),
+    model=partial(resnet, classes=100, channels=3),
     step=4e-3,
     image=5e-3,
 )
@@ -106,7 +104,7 @@ OMNIGLOT = Course(
     classes=1623,
     tasks=50,
     examples=584,
-    model=resnet(classes=1623, channels=1),
+    model=partial(resnet, classes=1623, channels=1),
     step=4e-3,
     image=4e-3,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ COURSE = Course(
     shape=CIFAR100.shape,
     classes=CIFAR100.classes + 10,
     tasks=FIRST + 100,
-    model=resnet(classes=CIFAR100.classes + 10, channels=3),
+    model=partial(resnet, classes=CIFAR100.classes + 10, channels=3),
     step=CIFAR100.step,
     image=CIFAR100.image,
     examples=CIFAR100.examples,

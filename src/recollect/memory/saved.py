@@ -64,14 +64,16 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     """
     index, parts = memory._index, {**parts_of(memory), **more}
     memory._tried = home = file.home_at(path, memory._home, memory._tried)
-    patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
-    if not home.commits:
-        patch, numbers = None, range(len(index.changed))
-    elif memory.seen != memory._seen_at_home and (kept := home.parts.keys() - parts):
+    # What a save that was interrupted too late may have left counts, too.
+    kept = {name for state in (home, *home.tried) for name in state.parts} - parts.keys()
+    if kept and memory.seen != memory._seen_at_home:
         raise file.MemoryFileError(
             f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
             f"{memory.seen}: accepted are Learner.save, which commits both, and another file"
         )
+    patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
+    if not home.commits:
+        patch, numbers = None, range(len(index.changed))
     elif patch is not None:
         # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
         erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
