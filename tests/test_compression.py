@@ -17,7 +17,7 @@ from rich.console import Console
 import recollect as rc
 from recollect.data import mnist
 from recollect.lab import results, runner
-from recollect.lab.compressing import CodecRow, CompressionProfile, CompressionRun
+from recollect.lab.compressing import CompressionProfile, CompressionRow, CompressionRun
 from recollect.lab.compression import EXPERIMENT, ROWS
 
 CPU = torch.device("cpu")
@@ -67,11 +67,11 @@ def lines(table: str) -> list[list[float]]:
     return [[float(cell) for cell in line.split("&")] for line in table.strip().splitlines()]
 
 
-def row_of(name: str) -> CodecRow:
+def row_of(name: str) -> CompressionRow:
     return next(row for row in ROWS if row.name == name)
 
 
-def execute(row: CodecRow, profile: CompressionProfile = TINY) -> CompressionRun:
+def execute(row: CompressionRow, profile: CompressionProfile = TINY) -> CompressionRun:
     return EXPERIMENT.execute(profile, row, 0, device=CPU)
 
 
@@ -84,7 +84,7 @@ def test_the_rows_are_the_papers():
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.paper is not None], ids=lambda row: row.name)
-def test_bits_give_the_papers_compression(row: CodecRow):
+def test_bits_give_the_papers_compression(row: CompressionRow):
     codec = row.codec((1, 28, 28), **row.code)
     bits = rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary")
     assert 6272 / bits == pytest.approx(row.paper_compression, abs=6e-4)

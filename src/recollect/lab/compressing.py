@@ -31,7 +31,7 @@ IMAGE, FILTER, FILTER_PAIR, JPEG_IMAGE, PIXELS_IMAGE = 6e-5, 6e-7, 1.2e-7, 4e-4,
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodecRow(Row):
+class CompressionRow(Row):
     """A codec with the arguments behind its shape; for JPEG the quality alone.
 
     A learned one is trained with each of the learning rates, and the best is kept.
@@ -80,7 +80,7 @@ class CompressionRun(Run):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
+class Compression(Experiment[CompressionRow, CompressionProfile, CompressionRun]):
     """Codecs, beside each other."""
 
     kind = CompressionRun
@@ -93,7 +93,7 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
     def execute(
         self,
         profile: CompressionProfile,
-        row: CodecRow,
+        row: CompressionRow,
         seed: int,
         *,
         device: torch.device,
@@ -133,11 +133,11 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             **known,
         )
 
-    def steps(self, profile: CompressionProfile, row: CodecRow) -> int:
+    def steps(self, profile: CompressionProfile, row: CompressionRow) -> int:
         """The learning rates, and the training that counts."""
         return len(row.learning_rates) + 1
 
-    def cost(self, profile: CompressionProfile, row: CodecRow) -> float:
+    def cost(self, profile: CompressionProfile, row: CompressionRow) -> float:
         """About how many seconds of one core a run takes."""
         if row.codec is rc.JPEG:
             return JPEG_IMAGE * min(JPEG_IMAGES, profile.images)
@@ -156,7 +156,7 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             f"the best for {profile.epochs}"
         )
 
-    def cells(self, row: CodecRow, runs: list[CompressionRun]) -> tuple[str, ...]:
+    def cells(self, row: CompressionRow, runs: list[CompressionRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
         lost = mean_distortion(runs)
         rates = sorted({run.learning_rate for run in runs if run.learning_rate is not None})
@@ -169,7 +169,7 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             ", ".join(f"{rate:g}" for rate in rates) or "-",
         )
 
-    def as_json(self, row: CodecRow, runs: list[CompressionRun]) -> dict[str, Any]:
+    def as_json(self, row: CompressionRow, runs: list[CompressionRun]) -> dict[str, Any]:
         """The row as `--json` prints it."""
         return {
             "name": row.name,
@@ -185,7 +185,7 @@ class Compression(Experiment[CodecRow, CompressionProfile, CompressionRun]):
             "seconds": statistics.fmean(run.seconds for run in runs),
         }
 
-    def figure(self, found: list[Summary[CodecRow, CompressionRun]]) -> Figure | None:
+    def figure(self, found: list[Summary[CompressionRow, CompressionRun]]) -> Figure | None:
         """Loss against compression, a colour for each family, the paper's points beside."""
         from recollect.lab.figures import rate_distortion  # noqa: PLC0415 - matplotlib takes its time to load
 
@@ -203,7 +203,7 @@ def bits_of(codec: rc.Codec) -> int:
     return rc.bits_per_item(variables=codec.variables, categories=codec.categories, scheme="binary")
 
 
-def _static(row: CodecRow, images: torch.Tensor) -> dict[str, Any]:
+def _static(row: CompressionRow, images: torch.Tensor) -> dict[str, Any]:
     """A codec that does not learn."""
     started = time.perf_counter()
     if row.codec is rc.JPEG:

@@ -7,7 +7,7 @@ taken off, and resized pixels as a control without learning.
 from __future__ import annotations
 
 import recollect as rc
-from recollect.lab.compressing import CodecRow, Compression, CompressionProfile
+from recollect.lab.compressing import Compression, CompressionProfile, CompressionRow
 
 RATES = (1e-2, 1e-3, 1e-4, 1e-5)
 
@@ -53,9 +53,9 @@ QUALITIES = (1, 25, 50, 75, 100)
 PIXELS = ((4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (10, 1), (14, 1), (14, 2), (20, 1), (14, 4), (20, 3), (28, 2))
 
 
-def categorical(variables: int, categories: int, compression: float, distortion: float) -> CodecRow:
+def categorical(variables: int, categories: int, compression: float, distortion: float) -> CompressionRow:
     """The paper's c and l."""
-    return CodecRow(
+    return CompressionRow(
         name=f"Categorical {variables}x{categories}",
         block="Categorical",
         codec=rc.DiscreteAutoencoder,
@@ -66,9 +66,9 @@ def categorical(variables: int, categories: int, compression: float, distortion:
     )
 
 
-def continuous(h: int, compression: float, distortion: float) -> CodecRow:
+def continuous(h: int, compression: float, distortion: float) -> CompressionRow:
     """The paper's h counts filters: 4 h numbers, as its compression says."""
-    return CodecRow(
+    return CompressionRow(
         name=f"Continuous {h}",
         block="Continuous",
         codec=rc.ContinuousAutoencoder,
@@ -79,15 +79,15 @@ def continuous(h: int, compression: float, distortion: float) -> CodecRow:
     )
 
 
-def jpeg(quality: int) -> CodecRow:
+def jpeg(quality: int) -> CompressionRow:
     """The paper's points are in its figure only."""
-    return CodecRow(name=f"JPEG {quality}", block="JPEG", codec=rc.JPEG, code={"quality": quality})
+    return CompressionRow(name=f"JPEG {quality}", block="JPEG", codec=rc.JPEG, code={"quality": quality})
 
 
-def pixels(side: int, bits: int) -> CodecRow:
+def pixels(side: int, bits: int) -> CompressionRow:
     """Averaged down to side x side pixels of so many bits."""
     name = f"Pixels {side}x{side}, {bits} bit{'s' * (bits > 1)}"
-    return CodecRow(
+    return CompressionRow(
         name=name, block="Resized pixels", codec=rc.ResizedPixels, code={"size": (side, side), "bits": bits}
     )
 
