@@ -13,13 +13,13 @@ from recollect.lab.show import by_block
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recollect.lab.compressing import CodecRow, CompressionRun
+    from recollect.lab.compressing import CompressionRow, CompressionRun
     from recollect.lab.results import Summary
 
 SIZE = (7.0, 4.5)  # inches
 
 
-def rate_distortion(found: list[Summary[CodecRow, CompressionRun]]) -> Figure:
+def rate_distortion(found: list[Summary[CompressionRow, CompressionRun]]) -> Figure:
     """Distortion against compression, both on log scales, a colour for each family of codes."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
