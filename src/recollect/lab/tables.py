@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.lab import results
+from recollect.lab import results, table1
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.show import duration, markdown
 
@@ -36,20 +36,25 @@ def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any,
 
 
 def blocks(folder: Path) -> dict[str, str]:
-    """The text of every block, by the name that marks it in a document."""
-    texts = {}
-    for name, experiment in EXPERIMENTS.items():
-        found, missing = recorded(experiment, folder)
-        if not found:
-            continue
-        texts[name] = markdown(experiment, found)
-        texts[f"{name}-machine"] = machine(found, missing)
-        if experiment.figure(found) is not None:
-            texts[f"{name}-figure"] = f"![{experiment.title}](images/{name}.png)"
-        few = [summary for summary in found if summary.row.name in experiment.profiles["quick"].rows]
-        if name == "table1":
-            texts[f"{name}-selected"] = markdown(experiment, few)
+    """The text of every block, by the name that marks it in a document: figure, table, and how it was made."""
+    texts = {name: block(experiment, *recorded(experiment, folder)) for name, experiment in EXPERIMENTS.items()}
+    few = table1.EXPERIMENT.profiles["quick"].rows
+    found, missing = recorded(table1.EXPERIMENT, folder)
+    texts["table1-selected"] = block(
+        table1.EXPERIMENT,
+        [summary for summary in found if summary.row.name in few],
+        [row for row in missing if row.name in few],
+    )
     return texts
+
+
+def block(experiment: AnyExperiment, found: list[Summary[Any, Any]], missing: list[Row]) -> str:
+    """The text of a block."""
+    if not found:
+        return f"Not yet run: `recollect run {experiment.name} --jobs 2` does."
+    drawn = experiment.figure(found) is not None
+    figure = f"![{experiment.title}](images/{experiment.name}.png)\n\n" if drawn else ""
+    return f"{figure}{markdown(experiment, found)}\n\n{machine(found, missing)}"
 
 
 def machine(found: list[Summary[Any, Any]], missing: list[Row]) -> str:
