@@ -121,7 +121,9 @@ class LwF(Learner):
 
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
         self._task, self._classes, self._example = values["task"], dict(values["classes"]), values["example"]
-        self._teacher = {name.removeprefix("teacher."): tensor for name, tensor in tensors.items()}
+        # Laid out in memory as the model is, on which it depends how sums are rounded.
+        own = self._copied() if tensors else {}
+        self._teacher = {name: own[name].copy_(tensors[f"teacher.{name}"]) for name in own}
 
     def footprint(self) -> Bill:
         """The teacher: parameters, and buffers such as running statistics."""
