@@ -40,6 +40,7 @@ class ContinualRow(Row):
     codec: type[Any] | None = None
     code: Settings = field(default_factory=dict)
     training: Settings = field(default_factory=dict)  # of the codec, by RecollectionModule
+    quick_training: Settings = field(default_factory=dict)
     paper_training: Settings = field(default_factory=dict)
     pretraining: Settings = field(default_factory=dict)  # of the codec on CIFAR-10, by Pretraining
     pretraining_in: dict[str, Settings] = field(default_factory=dict)  # a profile, where that is another
@@ -51,6 +52,8 @@ class ContinualRow(Row):
     def in_profile(self, profile: ContinualProfile) -> Self:
         """The row with the settings of the profile."""
         row = replace(self, pretraining=self.pretraining_in.get(profile.name, self.pretraining))
+        if profile.name == "quick":
+            return replace(row, training=self.quick_training or self.training)
         if profile.name != "paper":
             return row
         settings = self.settings | self.paper_settings

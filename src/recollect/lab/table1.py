@@ -31,6 +31,7 @@ LEARNED_100: Settings = {
     "code": {"variables": 104, "categories": 4},
     "items": 3000,
     "training": {"steps": 3, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 20)},
+    "quick_training": {"steps": 3, "learning_rate": 1e-3, "most": 10},  # the first task alone would take a minute
     "paper_training": {"steps": 1, "learning_rate": 1e-3, "rehearse": "none"},
 }
 LEARNED_200: Settings = {
