@@ -21,8 +21,9 @@ import recollect as rc
 from battery import parameters
 from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint, Saved
 from recollect.lab.continual import ContinualRow
+from recollect.lab.job import Job
 from recollect.lab.run import ContinualRun, execute
-from test_lab import CPU, EXPERIMENT, PROFILE, ROWS
+from test_lab import EXPERIMENT, PROFILE, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +45,9 @@ def checkpoint(folder: Path, run: str = "this") -> Checkpoint:
     return Checkpoint(folder / "run.rec", {"run": run}, every=0)
 
 
-def make(row: ContinualRow, saved: Checkpoint | None, **more: Any) -> tuple[rc.Learner, ContinualRun]:
-    return execute(EXPERIMENT, PROFILE, row, 0, device=CPU, checkpoint=saved, **more)
+def make(row: ContinualRow, saved: Checkpoint | None) -> tuple[rc.Learner, ContinualRun]:
+    job = Job(experiment=EXPERIMENT, profile=PROFILE, row=row, seed=0)
+    return execute(EXPERIMENT.course, job, checkpoint=saved)
 
 
 def without_times(run: ContinualRun) -> dict[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import recollect as rc
 from recollect.cli import app
 from recollect.lab import experiments, table1
 from recollect.lab.continual import Continual, ContinualProfile
@@ -92,3 +95,8 @@ def test_plan():
 def test_mistakes_are_answered_with_what_is_accepted(arguments: tuple[str, ...], message: str):
     _, said = call(*arguments, code=2)
     assert message in said
+
+
+def test_the_package_is_the_command_too():
+    said = subprocess.run([sys.executable, "-m", "recollect", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"{rc.__version__}\n"

@@ -28,12 +28,12 @@ from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecR
 from recollect.lab.codec_run import CodecRun, execute
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100, stream_of
-from recollect.lab.experiment import AnyExperiment
+from recollect.lab.experiment import AnyExperiment, Report, silent
+from recollect.lab.job import CPU, Job
 from recollect.lab.pretraining import Pretraining, pass_over
 from recollect.lab.trainee import Trainee
 from test_cifar import COARSE, rows, write_cifar100
 
-CPU = torch.device("cpu")
 CODE: dict[str, Any] = {"variables": 8, "categories": 2}
 PROFILE = CodecProfile(
     name="quick", seeds=1, tasks=3, train_examples=30, test_examples=4, passes=2, pass_batch=20, pretraining_examples=60
@@ -64,8 +64,9 @@ def data(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Folders:
     return folders
 
 
-def make(row: CodecRow, checkpoint: Checkpoint | None = None, **more: Any) -> tuple[Trainee, CodecRun]:
-    return execute(EXPERIMENT, PROFILE, row, 0, device=CPU, checkpoint=checkpoint, **more)
+def make(row: CodecRow, checkpoint: Checkpoint | None = None, report: Report = silent) -> tuple[Trainee, CodecRun]:
+    job = Job(experiment=EXPERIMENT, profile=PROFILE, row=row, seed=0)
+    return execute(EXPERIMENT.course, job, report, checkpoint)
 
 
 def weights(codec: torch.nn.Module) -> torch.Tensor:

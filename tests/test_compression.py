@@ -19,8 +19,8 @@ from recollect.data import mnist
 from recollect.lab import results, runner
 from recollect.lab.compressing import CompressionProfile, CompressionRow, CompressionRun
 from recollect.lab.compression import EXPERIMENT, ROWS
+from recollect.lab.job import Job
 
-CPU = torch.device("cpu")
 TINY = CompressionProfile(name="tiny", seeds=1, images=100, trial_epochs=1, epochs=3)
 
 # The paper's tables, as they are printed.
@@ -72,7 +72,7 @@ def row_of(name: str) -> CompressionRow:
 
 
 def execute(row: CompressionRow, profile: CompressionProfile = TINY) -> CompressionRun:
-    return EXPERIMENT.execute(profile, row, 0, device=CPU)
+    return EXPERIMENT.execute(Job(experiment=EXPERIMENT, profile=profile, row=row, seed=0))
 
 
 def test_the_rows_are_the_papers():
@@ -127,7 +127,8 @@ def test_pixels_are_billed_by_their_number_and_depth():
 def test_the_best_learning_rate_goes_on():
     told: list[int] = []
     row = replace(row_of("Categorical 6x2"), learning_rates=(1e-2, 1e-5))
-    run = EXPERIMENT.execute(TINY, row, 0, device=CPU, report=lambda step, state: told.append(step))
+    job = Job(experiment=EXPERIMENT, profile=TINY, row=row, seed=0)
+    run = EXPERIMENT.execute(job, lambda step, state: told.append(step))
     assert told == [1, 2, 3]
     assert set(run.tried) == {"0.01", "1e-05"}
     trial = run.tried["0.01"]
@@ -155,12 +156,12 @@ def test_a_run_goes_on_with_the_rates_that_were_tried(tmp_path: Path):
     (tmp_path / "shared").mkdir()
     for _ in range(2):
         jobs = runner.jobs_left(chosen, TINY, list(chosen.rows), None, tmp_path)
-        runner.run(jobs, partial(results.write, tmp_path), workers=1, device=CPU, console=console)
+        runner.run(jobs, partial(results.write, tmp_path), workers=1, console=console)
     assert len([*(tmp_path / "shared").glob("codec-6x2-*.safetensors")]) == 3  # two trials and the run itself
     first = json.loads(results.path_of(tmp_path, "compression", "tiny", row.name, 0).read_text())
     results.path_of(tmp_path, "compression", "tiny", row.name, 0).unlink()
     (job,) = runner.jobs_left(chosen, TINY, list(chosen.rows), None, tmp_path)
-    runner.run([job], partial(results.write, tmp_path), workers=1, device=CPU, console=console)
+    runner.run([job], partial(results.write, tmp_path), workers=1, console=console)
     assert json.loads(results.path_of(tmp_path, "compression", "tiny", row.name, 0).read_text()) == first
     found = results.summaries(tmp_path, chosen, TINY, list(chosen.rows))
     figure = chosen.figure(found)

@@ -34,12 +34,12 @@ from recollect.lab import (
     student,
 )
 from recollect.lab.distilling import Distillation, DistillationProfile, DistillationRow
+from recollect.lab.job import Job
 from recollect.lab.representing import SamplingProfile
 from recollect.lab.shelf import Shelf
 from recollect.seeding import derived
 from recollect.streams import Examples, Task
 
-CPU = torch.device("cpu")
 TINY = DistillationProfile(
     name="quick",
     seeds=1,
@@ -132,9 +132,13 @@ def test_sampling_has_the_papers_numbers():
     assert found == small | {"Code sampling 168x2": (0.021, 0.081), "Buffer sampling 168x2": (0.021, 0.021)}
 
 
+def of(row: DistillationRow) -> Job[DistillationRow, DistillationProfile]:
+    return Job(experiment=distillation.EXPERIMENT, profile=TINY, row=row, seed=0)
+
+
 def test_a_sample_is_kept_once_and_drawn_at_random_with_its_labels():
-    room = classroom.Classroom(lesson=lesson.MNIST, profile=TINY, seed=0, device=CPU, shelf=Shelf())
-    memory = room.prepared(replace(ROWS["10 % sample"], share=0.1)).memory
+    job = of(replace(ROWS["10 % sample"], share=0.1))
+    memory = classroom.Classroom(lesson.MNIST, job).prepared().memory
     assert memory is not None
     held = memory.recollections()
     assert held is not None
@@ -143,7 +147,7 @@ def test_a_sample_is_kept_once_and_drawn_at_random_with_its_labels():
     assert len(set(where)) == 20
     assert where != sorted(where)
     assert held.y.tolist() == y[where].tolist()
-    other = replace(room, seed=1).prepared(replace(ROWS["10 % sample"], share=0.1)).memory
+    other = classroom.Classroom(lesson.MNIST, replace(job, seed=1)).prepared().memory
     assert other is not None
     assert not torch.equal(other.sample(5).x, memory.sample(5).x)
 
@@ -154,7 +158,7 @@ def test_learning_rates_are_chosen_on_images_that_nothing_else_sees():
     assert material.held_out is not None
     assert torch.equal(material.held_out.images, mnist("train").images[50_000:])
     assert torch.equal(material.train.images, mnist("train").images[:50_000])
-    run = distillation.EXPERIMENT.execute(TINY, ROWS["1 % sample"], 0, device=CPU)
+    run = distillation.EXPERIMENT.execute(of(ROWS["1 % sample"]))
     assert run.episodes == [10, 30, 100]
     for number, rate in enumerate(run.learning_rates):
         held_out = {rate: accuracies["held-out"][number] for rate, accuracies in run.curves.items()}
@@ -164,9 +168,8 @@ def test_learning_rates_are_chosen_on_images_that_nothing_else_sees():
 
 def test_accuracy_is_that_of_a_student_trained_by_hand():
     row = replace(ROWS["Real data"], student=rc.models.MLP)
-    run = distillation.EXPERIMENT.execute(TINY, row, 0, device=CPU)
-    room = classroom.Classroom(lesson=lesson.MNIST, profile=TINY, seed=0, device=CPU, shelf=Shelf())
-    memory = room.prepared(row).memory
+    run = distillation.EXPERIMENT.execute(of(row))
+    memory = classroom.Classroom(lesson.MNIST, of(row)).prepared().memory
     assert memory is not None
     model = rc.models.MLP(seed=derived(0, "student"))
     drawn = rc.distillation.DecodedSampling(memory, seed=0)
@@ -185,7 +188,7 @@ def test_accuracy_is_that_of_a_student_trained_by_hand():
 def run_all(experiment: Any, profile: Any, folder: Path, workers: int = 1) -> None:
     jobs = runner.jobs_left(experiment, profile, experiment.chosen(profile), None, folder)
     console = Console(file=io.StringIO(), width=200)
-    runner.run(jobs, partial(results.write, folder), workers=workers, device=CPU, console=console)
+    runner.run(jobs, partial(results.write, folder), workers=workers, console=console)
 
 
 SMALL_CODE = {"codec": rc.DiscreteAutoencoder, "code": {"variables": 8, "categories": 2}}
@@ -250,15 +253,18 @@ def test_sampling_measures_what_its_samplers_draw(tmp_path: Path):
     chosen = replace(sampling.EXPERIMENT, rows=(code, buffer), profiles={"quick": profile})
     run_all(chosen, profile, tmp_path)
     by_code, by_buffer = (summary.runs[0] for summary in results.summaries(tmp_path, chosen, profile, [code, buffer]))
-    room = classroom.Classroom(
-        lesson=lesson.MNIST, profile=profile, seed=0, device=CPU, shelf=Shelf(tmp_path / "shared")
+    of_code, of_buffer = (
+        classroom.Classroom(
+            lesson.MNIST, Job(experiment=chosen, profile=profile, row=row, seed=0, shelf=Shelf(tmp_path / "shared"))
+        )
+        for row in (code, buffer)
     )
     train, test = (mnist(part).images[:count].float() / 255 for part, count in (("train", 200), ("test", 300)))
-    prepared = room.prepared(buffer)
+    prepared = of_buffer.prepared()
     assert prepared.memory is not None
     drawn = BufferSampling(prepared.memory).sample(30).x
     assert by_buffer.neighbour == pytest.approx(nearest_neighbour_distortion(drawn, train), abs=1e-6)
-    codec = room.prepared(code).codec
+    codec = of_code.prepared().codec
     assert by_code.neighbour == pytest.approx(
         nearest_neighbour_distortion(CodeSampling(codec, seed=0).sample(30).x, train), abs=1e-6
     )

@@ -24,10 +24,10 @@ from recollect.lab import continual, results, runner, tuning
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.experiment import AnyExperiment, Row
 from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.job import CPU, Job
 from recollect.lab.metrics import backward_transfer, forward_transfer
 from recollect.lab.run import ContinualRun, execute
 
-CPU = torch.device("cpu")
 PROFILE = ContinualProfile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
 RAW = {"codec": rc.RawPixels, "items": 12}
 ROWS = (
@@ -53,7 +53,7 @@ EXPERIMENT = Continual(name="tiny", title="A title", answers="?", rows=ROWS, pro
 def run_all(folder: Path, rows: tuple[ContinualRow, ...] = ROWS, *, seeds: int = 1, workers: int = 1) -> str:
     jobs = runner.jobs_left(EXPERIMENT, PROFILE, list(rows), seeds, folder)
     console = Console(file=io.StringIO(), width=200)
-    runner.run(jobs, partial(results.write, folder), workers=workers, device=CPU, console=console)
+    runner.run(jobs, partial(results.write, folder), workers=workers, console=console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -97,9 +97,8 @@ def test_a_run_records_what_was_done(tmp_path: Path):
 def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing():
     row = ROWS[5]
     told: list[tuple[int, str]] = []
-    learner, run = execute(
-        EXPERIMENT, PROFILE, row, 0, device=CPU, report=lambda step, state: told.append((step, state))
-    )
+    job = Job(experiment=EXPERIMENT, profile=PROFILE, row=row, seed=0)
+    learner, run = execute(EXPERIMENT.course, job, lambda step, state: told.append((step, state)))
     stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=30, test_examples=40)
     unwatched = row.build(EXPERIMENT.course, [], 0, CPU)
     for number, task in enumerate(stream):
@@ -116,10 +115,10 @@ def test_retention_is_the_accuracy_of_the_learner_and_measuring_changes_nothing(
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
 
-    def stop_at_the_third(*arguments: object, **more: object) -> tuple[rc.Learner, ContinualRun]:
+    def stop_at_the_third(*arguments: Any) -> tuple[rc.Learner, ContinualRun]:
         if len(made) == 2:
             raise KeyboardInterrupt
-        learner, run = execute(*arguments, **more)  # pyright: ignore[reportArgumentType]
+        learner, run = execute(*arguments)
         made.append(run.row)
         return learner, run
 
@@ -163,7 +162,7 @@ def test_a_run_with_another_amount_of_work_is_run_again(tmp_path: Path):
 
 
 def test_what_is_not_a_number_is_null(tmp_path: Path):
-    _, run = execute(EXPERIMENT, PROFILE, ROWS[0], 0, device=CPU)
+    _, run = execute(EXPERIMENT.course, Job(experiment=EXPERIMENT, profile=PROFILE, row=ROWS[0], seed=0))
     path = results.write(tmp_path, replace(run, distortion={"new": [float("nan")], "held": [0.5]}))
     assert json.loads(path.read_text(), parse_constant=pytest.fail)["distortion"] == {"new": [None], "held": [0.5]}
 
@@ -267,11 +266,11 @@ def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path):
     rows = tuning.grid(ROWS[0], learning_rate=(0.1, 0.2, 0.4))
     jobs = tuning.jobs_left(EXPERIMENT, PROFILE, rows, (100,), path)
     console = Console(file=io.StringIO())
-    runner.run(jobs[:2], partial(tuning.append, path), workers=1, device=CPU, console=console)
+    runner.run(jobs[:2], partial(tuning.append, path), workers=1, console=console)
     (left,) = tuning.jobs_left(EXPERIMENT, PROFILE, rows, (100,), path)
     assert left.row.described["settings"] == {"learning_rate": 0.4}
     assert left.validation
-    runner.run([left], partial(tuning.append, path), workers=1, device=CPU, console=console)
+    runner.run([left], partial(tuning.append, path), workers=1, console=console)
     trials = tuning.read(path)
     ranked = tuning.ranked(trials, "Online")
     assert [mean for mean, _ in ranked] == sorted((trial.retention for trial in trials), reverse=True)

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import recollect as rc
+from recollect.lab.job import CPU, Job
 from recollect.lab.results import Summary
 from recollect.lab.retention import EXPERIMENT, FIRST, kept, then_cifar10
 from recollect.streams import Task
 from recollect.streams.task import Examples
 
-CPU = torch.device("cpu")
 PROFILE = replace(EXPERIMENT.profiles["quick"], tasks=FIRST + 2, train_examples=5, test_examples=4, matrix_examples=4)
 
 
@@ -62,7 +62,7 @@ def test_the_curve_is_the_accuracy_on_cifar100_when_learned_and_after_each_part(
         if number >= FIRST - 1:
             right = [learner.predict(old.test.x, n) == old.test.y for n, old in enumerate(stream[:FIRST])]
             by_hand.append(100 * float(torch.cat(right).double().mean()))
-    run = EXPERIMENT.execute(PROFILE, row, 0, device=CPU)
+    run = EXPERIMENT.execute(Job(experiment=EXPERIMENT, profile=PROFILE, row=row, seed=0))
     assert kept([run]) == pytest.approx(by_hand)
     assert EXPERIMENT.as_json(row, [run])["cifar100"] == kept([run])
     cells = dict(zip(EXPERIMENT.columns, EXPERIMENT.cells(row, [run]), strict=True))

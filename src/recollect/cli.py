@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from recollect.memory.file import Watch
 
 app = typer.Typer(
-    help="A memory for neural networks that keep learning: experiments, tables and plans, and a look into its files.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,6 +46,22 @@ MemoryFile = Annotated[
 OfTask = Annotated[int | None, typer.Option("--task", min=0, help="only items of this task")]
 OfLabel = Annotated[int | None, typer.Option("--label", min=0, help="only items with this label")]
 MOST_DIGITS = 18  # of an id, which has 64 bits
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        out.print(rc.__version__, highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="print the version", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A memory for neural networks that keep learning: experiments, tables and plans, and a look into its files."""
 
 
 @app.command("list")
@@ -73,7 +88,7 @@ def run(
     experiment, chosen = _find(name, profile)
     wanted = _rows(experiment, chosen, rows)
     try:
-        jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder)
+        jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
@@ -86,7 +101,7 @@ def run(
         _say(str(error), remarks)
         raise typer.Exit(1) from None
     try:
-        runner.run(jobs_left, partial(results.write, folder), workers=jobs, device=_device(device), console=remarks)
+        runner.run(jobs_left, partial(results.write, folder), workers=jobs, console=remarks)
     except KeyboardInterrupt:
         remarks.print(f"Stopped. Finished runs are in {folder}; the same command goes on from there.")
         raise typer.Exit(130) from None

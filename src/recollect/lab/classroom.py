@@ -12,7 +12,6 @@ import torch
 import recollect as rc
 from recollect.distillation import DecodedSampling
 from recollect.lab.codec_training import tuned
-from recollect.lab.environment import environment
 from recollect.lab.experiment import Run
 from recollect.lab.shelf import Part
 from recollect.lab.student import around, curve, marks
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from recollect.distillation import Sampler
-    from recollect.lab.distilling import DistillationProfile, DistillationRow
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
     from recollect.lab.lesson import Lesson, Material, Shown
-    from recollect.lab.shelf import Shelf
 
 WRITTEN = 1000  # images that are encoded at once
 
@@ -63,143 +61,122 @@ class Prepared:
     memory: rc.Memory | None  # none for what needs no memory
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Classroom:
-    """Where the rows of a seed are run."""
+    """Where a run is made: a student for each learning rate, and what they are taught with."""
 
     lesson: Lesson
-    profile: DistillationProfile
-    seed: int
-    device: torch.device
-    shelf: Shelf
+    job: Job[Any, Any]
 
     @property
     def material(self) -> Material:
         """What is learned from."""
-        profile = self.profile
+        profile = self.job.profile
         return self.lesson.load(profile.train_examples, profile.test_examples, profile.tasks)
 
-    def prepared(self, row: DistillationRow) -> Prepared:
+    def prepared(self) -> Prepared:
         """Codec and teacher, made or from the shelf, and the memory filled."""
+        job = self.job
         # The codec first: runs side by side begin with codecs of their own, and do not all wait for the one teacher.
-        codec, of_codec = self._codec(row)
+        codec, of_codec = self._codec()
         teacher, of_teacher = None, None
-        if row.teacher:
-            epochs = self.profile.teacher_epochs
+        if job.row.teacher:
             teacher, of_teacher = self.lesson.taught(
-                self.material, epochs=epochs, seed=self.seed, device=self.device, shelf=self.shelf
+                self.material, epochs=job.profile.teacher_epochs, seed=job.seed, device=job.device, shelf=job.shelf
             )
-        memory = None if "code" in row.sampling else self._memory(row, codec)
+        memory = None if "code" in job.row.sampling else self._memory(codec)
         return Prepared(codec=codec, of_codec=of_codec, teacher=teacher, of_teacher=of_teacher, memory=memory)
 
-    def _codec(self, row: DistillationRow) -> tuple[Any, dict[str, Any] | None]:
+    def _codec(self) -> tuple[Any, dict[str, Any] | None]:
+        job, row = self.job, self.job.row
         if not row.learns:
             return row.codec(self.lesson.shape, **row.code), None
         return tuned(
-            lambda: row.codec(self.lesson.shape, **row.code, seed=self.seed).to(self.device),
+            lambda: row.codec(self.lesson.shape, **row.code, seed=job.seed).to(job.device),
             self.material.train.images,
             f"{self.lesson.name} of {len(self.material.classes)} tasks, to be distilled",
             learning_rates=row.codec_rates,
             trial_epochs=1,
-            epochs=self.profile.codec_epochs,
-            seed=self.seed,
-            shelf=self.shelf,
+            epochs=job.profile.codec_epochs,
+            seed=job.seed,
+            shelf=job.shelf,
         )
 
-    def _memory(self, row: DistillationRow, codec: Any) -> rc.Memory:
+    def _memory(self, codec: Any) -> rc.Memory:
         """The row's share of the training images, drawn at random."""
-        train = self.material.train
-        order = torch.Generator().manual_seed(derived(self.seed, "sample that is kept"))
-        kept = torch.randperm(len(train), generator=order)[: round(row.share * len(train))]
+        train, seed = self.material.train, self.job.seed
+        order = torch.Generator().manual_seed(derived(seed, "sample that is kept"))
+        kept = torch.randperm(len(train), generator=order)[: round(self.job.row.share * len(train))]
         memory = rc.Memory(
             codec,
             capacity=len(kept),
             classes=self.lesson.classes,
             tasks=len(self.material.classes),
             scheme="binary",
-            seed=self.seed,
+            seed=seed,
         )
         for rows in kept.split(WRITTEN):
             part = train[rows]
             memory.write(part.x, part.y, part.task)
         return memory
 
-    def students(
-        self, row: DistillationRow, prepared: Prepared, tests: dict[str, Shown], report: Report
-    ) -> dict[float, dict[str, Any]]:
+    def students(self, prepared: Prepared, tests: dict[str, Shown], report: Report) -> dict[float, dict[str, Any]]:
         """The curves of a student for each learning rate."""
-        teacher, memory, seed, profile = prepared.teacher, prepared.memory, self.seed, self.profile
-        buffer = functools.cache(lambda: None if memory is None else DecodedSampling(memory, teacher, seed=seed))
-        students = {}
-        for number, rate in enumerate(profile.learning_rates):
-            how = {**row.described, **profile.of_a_student, "learning_rate": rate, "seed": seed}
+        job, memory = self.job, prepared.memory
+        buffer = functools.cache(
+            lambda: None if memory is None else DecodedSampling(memory, prepared.teacher, seed=job.seed)
+        )
+        at, students = marks(job.profile.episodes), {}
+        for number, rate in enumerate(job.profile.learning_rates):
+
+            def tell(episodes: int, right: float, number: int = number, rate: float = rate) -> None:
+                reached = number * len(at) + sum(mark <= episodes for mark in at)
+                report(reached, f"{episodes:,} episodes at {rate:g}: {right:.1f} %")
+
+            how = {**job.row.described, **job.profile.of_a_student, "learning_rate": rate, "seed": job.seed}
             how |= {"lesson": self.lesson.name, "tests": [*tests]}
-            # A copy of the sampler, so that what one student is shown does not depend on another.
-            make = functools.partial(
-                self._student,
-                row,
-                prepared,
-                lambda: copy.deepcopy(buffer()),
-                tests,
-                rate=rate,
-                number=number,
-                report=report,
-            )
-            students[rate] = self.shelf.part("student", how, make).facts
+            make = functools.partial(self._student, prepared, buffer, tests, rate, tell)
+            students[rate] = job.shelf.part("student", how, make).facts
         return students
 
     def _student(
         self,
-        row: DistillationRow,
         prepared: Prepared,
         buffer: Callable[[], Sampler | None],
         tests: dict[str, Shown],
-        *,
         rate: float,
-        number: int,
-        report: Report,
+        tell: Callable[[int, float], None],
     ) -> Part:
-        student = self.lesson.model(row.student, self.material, derived(self.seed, "student")).to(self.device)
-        sampler = around(row.sampling, buffer(), prepared.codec, prepared.teacher, student, seed=self.seed)
-        at = marks(self.profile.episodes)
-
-        def tell(episodes: int, right: float) -> None:
-            reached = number * len(at) + sum(mark <= episodes for mark in at)
-            report(reached, f"{episodes:,} episodes at {rate:g}: {right:.1f} %")
-
+        job = self.job
+        student = self.lesson.model(job.row.student, self.material, derived(job.seed, "student")).to(job.device)
+        # A copy of the sampler, so that what one student is shown does not depend on another.
+        source = copy.deepcopy(buffer())
+        sampler = around(job.row.sampling, source, prepared.codec, prepared.teacher, student, seed=job.seed)
         return Part(
             curve(
                 prepared.teacher,
                 student,
                 sampler,
                 tests,
-                episodes=self.profile.episodes,
-                batch_size=self.profile.batch_size,
+                episodes=job.profile.episodes,
+                batch_size=job.profile.batch_size,
                 learning_rate=rate,
                 report=tell,
             )
         )
 
-    def recorded(
-        self, experiment: str, row: DistillationRow, prepared: Prepared, validation: bool, report: Report
-    ) -> DistillationRun:
-        """The run of a row."""
+    def recorded(self, prepared: Prepared, report: Report) -> DistillationRun:
+        """The run."""
         material, memory = self.material, prepared.memory
         tests = {} if material.held_out is None else {"held-out": material.held_out}
-        if not (validation and tests):
+        if not (self.job.validation and tests):
             tests["test"] = material.test
-        students = self.students(row, prepared, tests, report)
+        students = self.students(prepared, tests, report)
         chosen = chosen_rates({rate: facts["accuracy"] for rate, facts in students.items()})
         bits = {"codes": 0 if memory is None else memory.footprint().codes, "codec": prepared.codec.storage_bits}
         return DistillationRun(
-            experiment=experiment,
-            profile=self.profile.name,
-            row=row.name,
-            seed=self.seed,
-            validation=validation,
-            amounts=self.profile.amounts,
-            settings=row.described,
-            episodes=marks(self.profile.episodes),
+            **self.job.recorded,
+            episodes=marks(self.job.profile.episodes),
             accuracy=[students[rate]["accuracy"][[*tests][-1]][number] for number, rate in enumerate(chosen)],
             learning_rates=chosen,
             curves={f"{rate:g}": facts["accuracy"] for rate, facts in students.items()},
@@ -209,7 +186,6 @@ class Classroom:
             teacher=prepared.of_teacher,
             codec=prepared.of_codec,
             seconds=sum(facts["seconds"] for facts in students.values()),
-            environment=environment() | {"device": str(self.device)},
         )
 
 

@@ -10,7 +10,7 @@ import recollect as rc
 from recollect.lab.codec_run import CodecRun, execute
 from recollect.lab.cost import codec_step_seconds, coding_seconds
 from recollect.lab.course import CIFAR100, Course, StreamProfile
-from recollect.lab.experiment import NOTHING_KEPT, Experiment, Row, Settings
+from recollect.lab.experiment import Experiment, Row, Settings, silent
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.show import by_block
 from recollect.lab.trainee import Trainee
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
     from recollect.lab.results import Summary
-    from recollect.lab.shelf import Shelf
     from recollect.lab.trainee import Buffer
 
 
@@ -102,21 +102,10 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
         Pretraining.prepare(row.pretraining(profile) for row in rows)
 
     def execute(
-        self,
-        profile: CodecProfile,
-        row: CodecRow,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
-        checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
+        self, job: Job[CodecRow, CodecProfile], report: Report = silent, checkpoint: Checkpoint | None = None
     ) -> CodecRun:
         """Train a row's codec on the stream and measure it after each task."""
-        return execute(
-            self, profile, row, seed, device=device, validation=validation, report=report, checkpoint=checkpoint
-        )[1]
+        return execute(self.course, job, report, checkpoint)[1]
 
     def steps(self, profile: CodecProfile, row: CodecRow) -> int:
         """The tasks, or the passes over all of them; before them the passes over CIFAR-10."""

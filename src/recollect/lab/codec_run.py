@@ -14,16 +14,17 @@ from recollect.budget import raw_bits
 from recollect.distillation.distortion import reconstruction_distortion
 from recollect.lab.clock import timed
 from recollect.lab.course import stream_of
-from recollect.lab.environment import environment
-from recollect.lab.experiment import Run
+from recollect.lab.experiment import Run, silent
 from recollect.lab.pretraining import pass_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from recollect.lab.checkpoint import Checkpoint
-    from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
+    from recollect.lab.codec_experiment import CodecProfile, CodecRow
+    from recollect.lab.course import Course
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
     from recollect.lab.pretraining import Pretraining
     from recollect.lab.trainee import Trainee
 
@@ -59,21 +60,12 @@ class Measured:
 
 
 def execute(
-    experiment: CodecExperiment,
-    profile: CodecProfile,
-    row: CodecRow,
-    seed: int,
-    *,
-    device: torch.device,
-    validation: bool = False,
-    report: Report = lambda step, state: None,
-    checkpoint: Checkpoint | None = None,
+    course: Course, job: Job[CodecRow, CodecProfile], report: Report = silent, checkpoint: Checkpoint | None = None
 ) -> tuple[Trainee, CodecRun]:
     """Train and measure. After each task or pass ``report`` is told how many are done, and the distortion."""
-    stream = stream_of(experiment.course, profile, seed, validation)
-    trainee, measured = _begun(
-        partial(row.build, experiment.course, seed, device), row.pretraining(profile), report, checkpoint
-    )
+    profile, row, seed, device = job.profile, job.row, job.seed, job.device
+    stream = stream_of(course, profile, seed, job.validation)
+    trainee, measured = _begun(partial(row.build, course, seed, device), row.pretraining(profile), report, checkpoint)
     unit, lessons, size = (
         ("pass", profile.passes, profile.pass_batch) if row.offline else ("task", profile.tasks, profile.stream_batch)
     )
@@ -90,13 +82,7 @@ def execute(
     bill = _bill(trainee, row, images)
     items = len(memory) if memory is not None else images * row.offline
     return trainee, CodecRun(
-        experiment=experiment.name,
-        profile=profile.name,
-        row=row.name,
-        seed=seed,
-        validation=validation,
-        amounts=profile.amounts,
-        settings=row.described,
+        **job.recorded,
         distortion=over_tasks(measured.by_task, stream),
         by_task=measured.by_task,
         items=items,
@@ -106,7 +92,6 @@ def execute(
         seconds=measured.seconds,
         evaluation_seconds=measured.evaluation_seconds,
         examples_per_second=images * (profile.passes if row.offline else 1) / measured.seconds,
-        environment=environment() | {"device": str(device)},
     )
 
 

@@ -11,8 +11,7 @@ import recollect as rc
 from recollect.budget import filters_of
 from recollect.data import mnist
 from recollect.lab.codec_training import distortion, tuned
-from recollect.lab.environment import environment
-from recollect.lab.experiment import NOTHING_KEPT, Experiment, Profile, Row, Run, Settings
+from recollect.lab.experiment import Experiment, Profile, Row, Run, Settings, silent
 
 if TYPE_CHECKING:
     import torch
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
     from recollect.lab.results import Summary
-    from recollect.lab.shelf import Shelf
 
 SHAPE = (1, 28, 28)
 IMAGE_BITS = 28 * 28 * 8
@@ -92,28 +91,23 @@ class Compression(Experiment[CompressionRow, CompressionProfile, CompressionRun]
 
     def execute(
         self,
-        profile: CompressionProfile,
-        row: CompressionRow,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
+        job: Job[CompressionRow, CompressionProfile],
+        report: Report = silent,
         checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
     ) -> CompressionRun:
         """Train a codec, if it learns, and measure it on what it was trained on."""
+        profile, row, seed = job.profile, job.row, job.seed
         images = mnist("train").images[: profile.images]
         if row.learning_rates:
             codec, known = tuned(
-                lambda: row.codec(SHAPE, **row.code, seed=seed).to(device),
+                lambda: row.codec(SHAPE, **row.code, seed=seed).to(job.device),
                 images,
                 "MNIST",
                 learning_rates=row.learning_rates,
                 trial_epochs=profile.trial_epochs,
                 epochs=profile.epochs,
                 seed=seed,
-                shelf=shelf,
+                shelf=job.shelf,
                 report=report,
             )
             known |= {"bits": bits_of(codec), "codec_bits": codec.storage_bits}
@@ -121,15 +115,8 @@ class Compression(Experiment[CompressionRow, CompressionProfile, CompressionRun]
             known = {"learning_rate": None, **_static(row, images)}
             report(1, f"distortion {known['distortion']:.4f}")
         return CompressionRun(
-            experiment=self.name,
-            profile=profile.name,
-            row=row.name,
-            seed=seed,
-            validation=validation,
-            amounts=profile.amounts,
-            settings=row.described,
+            **job.recorded,
             compression=IMAGE_BITS / known["bits"],
-            environment=environment() | {"device": str(device)},
             **known,
         )
 

@@ -11,7 +11,7 @@ from torch import nn
 import recollect as rc
 from recollect.lab.cost import core_seconds
 from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile
-from recollect.lab.experiment import NOTHING_KEPT, Experiment, Row, Settings
+from recollect.lab.experiment import Experiment, Row, Settings, silent
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.run import ContinualRun, execute
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
-    from recollect.lab.shelf import Shelf
+    from recollect.lab.job import Job
     from recollect.memory.memory import Rule
 
 
@@ -77,7 +77,7 @@ class ContinualRow(Row):
         stream: list[rc.streams.Task],
         seed: int,
         device: torch.device,
-        report: Report = lambda step, state: None,
+        report: Report = silent,
     ) -> rc.Learner:
         """The learner with everything it needs for a stream of the course. What comes before it is reported."""
         model = course.model(stream, seed).to(device)
@@ -130,21 +130,10 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
         Pretraining.prepare(row.start for row in rows)
 
     def execute(
-        self,
-        profile: ContinualProfile,
-        row: ContinualRow,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
-        checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
+        self, job: Job[ContinualRow, ContinualProfile], report: Report = silent, checkpoint: Checkpoint | None = None
     ) -> ContinualRun:
         """Train a row's learner on the stream and measure it after each task."""
-        return execute(
-            self, profile, row, seed, device=device, validation=validation, report=report, checkpoint=checkpoint
-        )[1]
+        return execute(self.course, job, report, checkpoint)[1]
 
     def steps(self, profile: ContinualProfile, row: ContinualRow) -> int:
         """The tasks."""

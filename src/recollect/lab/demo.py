@@ -12,10 +12,10 @@ from rich.console import Console
 import recollect as rc
 from recollect.lab import results
 from recollect.lab.course import stream_of
+from recollect.lab.job import Job
 from recollect.lab.picture import draw_recollections
 from recollect.lab.progress import Board
 from recollect.lab.run import execute
-from recollect.lab.runner import Job
 from recollect.lab.show import table
 from recollect.lab.table1 import EXPERIMENT
 
@@ -50,14 +50,7 @@ def main() -> None:
     with Board(console, jobs) as board:
         for job, row in zip(jobs, rows, strict=True):
             board.started(job)
-            learner, run = execute(
-                EXPERIMENT,
-                PROFILE,
-                row,
-                arguments.seed,
-                device=torch.device("cpu"),
-                report=partial(board.advanced, job),
-            )
+            learner, run = execute(EXPERIMENT.course, job, partial(board.advanced, job))
             results.write(arguments.out, run)
             board.finished(job, run.headline, run.seconds)
             found.append(results.Summary(row, [run]))

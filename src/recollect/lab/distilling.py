@@ -12,7 +12,7 @@ import recollect as rc
 from recollect.budget import filters_of
 from recollect.lab.classroom import Classroom, DistillationRun
 from recollect.lab.compressing import FILTER, FILTER_PAIR, IMAGE
-from recollect.lab.experiment import NOTHING_KEPT, Experiment, Profile, Row, Settings
+from recollect.lab.experiment import Experiment, Profile, Row, Settings, silent
 from recollect.lab.lesson import MNIST
 from recollect.lab.student import FORWARD, core_seconds, marks
 from recollect.lab.student import IMAGE as STUDENT_IMAGE
@@ -20,14 +20,13 @@ from recollect.lab.student import IMAGE as STUDENT_IMAGE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import torch
     from matplotlib.figure import Figure
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
     from recollect.lab.lesson import Lesson
     from recollect.lab.results import Summary
-    from recollect.lab.shelf import Shelf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,19 +159,13 @@ class Distillation(Distilling[DistillationRow, DistillationProfile, Distillation
 
     def execute(
         self,
-        profile: DistillationProfile,
-        row: DistillationRow,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
+        job: Job[DistillationRow, DistillationProfile],
+        report: Report = silent,
         checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
     ) -> DistillationRun:
         """Train a student with each learning rate, on what the row's memory keeps."""
-        room = Classroom(lesson=self.lesson, profile=profile, seed=seed, device=device, shelf=shelf)
-        return room.recorded(self.name, row, room.prepared(row), validation, report)
+        room = Classroom(self.lesson, job)
+        return room.recorded(room.prepared(), report)
 
     def cells(self, row: DistillationRow, runs: list[DistillationRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""

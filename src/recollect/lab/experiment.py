@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from recollect.lab.shelf import Shelf
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    import torch
     from matplotlib.figure import Figure
 
     from recollect.lab.checkpoint import Checkpoint
+    from recollect.lab.job import Job
     from recollect.lab.results import Summary
 
-    Report = Callable[[int, str], object]  # is told how many steps of a run are done, and what is known so far
-
 Settings = dict[str, Any]
-NOTHING_KEPT = Shelf()
+Report = Callable[[int, str], object]  # is told how many steps of a run are done, and what is known so far
+
+
+def silent(step: int, state: str) -> None:
+    """Report to nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,19 +107,8 @@ class Experiment(ABC, Generic[R, P, U]):
         """Make sure that what the runs of ``rows`` need is there, or say what is missing, before the first of them."""
 
     @abstractmethod
-    def execute(
-        self,
-        profile: P,
-        row: R,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
-        checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
-    ) -> U:
-        """Run a row. What other runs need, too, is on the shelf."""
+    def execute(self, job: Job[R, P], report: Report = silent, checkpoint: Checkpoint | None = None) -> U:
+        """Make a run. It may go on from a checkpoint, and save itself there."""
 
     @abstractmethod
     def steps(self, profile: P, row: R) -> int:

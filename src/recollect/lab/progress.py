@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from recollect.lab.runner import Job
+    from recollect.lab.job import AnyJob
 
 
 class Board:
     """Bars on a terminal, lines elsewhere."""
 
-    def __init__(self, console: Console, jobs: list[Job]) -> None:
+    def __init__(self, console: Console, jobs: list[AnyJob]) -> None:
         self.console = console
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
         self._progress = Progress(
@@ -38,13 +38,13 @@ class Board:
     ) -> None:
         self._progress.stop()
 
-    def started(self, job: Job) -> None:
+    def started(self, job: AnyJob) -> None:
         """A run begins."""
         self._bars[job.number] = self._progress.add_task(f"  {job.title}", total=job.steps, state="")
         self._done[job.number] = 0
         self._say_whole()
 
-    def advanced(self, job: Job, step: int, state: str) -> None:
+    def advanced(self, job: AnyJob, step: int, state: str) -> None:
         """A run has done so many of its steps. One that went on from a checkpoint has done some before."""
         bar = self._bars[job.number]
         done = self._done[job.number]
@@ -55,7 +55,7 @@ class Board:
         if not self.console.is_terminal and quarters[0] < quarters[1] < 4:
             self.console.print(f"{job.title}: {state}", highlight=False)
 
-    def finished(self, job: Job, headline: str, seconds: float) -> None:
+    def finished(self, job: AnyJob, headline: str, seconds: float) -> None:
         """A run is over and recorded."""
         self._finished += 1
         self._progress.remove_task(self._bars.pop(job.number))

@@ -12,13 +12,13 @@ from recollect.distillation import BufferSampling, CodeSampling, nearest_neighbo
 from recollect.lab.classroom import Classroom, DistillationRun
 from recollect.lab.codec_training import distortion
 from recollect.lab.distilling import EXAMPLES, DistillationProfile, DistillationRow, Distilling, at_mark
-from recollect.lab.experiment import NOTHING_KEPT
+from recollect.lab.experiment import silent
 
 if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.classroom import Prepared
     from recollect.lab.experiment import Report
-    from recollect.lab.shelf import Shelf
+    from recollect.lab.job import Job
 
 DRAWN = 500  # samples that are decoded at once
 NEIGHBOUR = 4e-7  # seconds of one core to look for a nearest neighbour, for each of the training images
@@ -64,22 +64,13 @@ class Sampling(Distilling[SamplingRow, SamplingProfile, SamplingRun]):
         return ("reconstruction (paper)", "nearest neighbour (paper)", "compression", "student, %")
 
     def execute(
-        self,
-        profile: SamplingProfile,
-        row: SamplingRow,
-        seed: int,
-        *,
-        device: torch.device,
-        validation: bool = False,
-        report: Report = lambda step, state: None,
-        checkpoint: Checkpoint | None = None,
-        shelf: Shelf = NOTHING_KEPT,
+        self, job: Job[SamplingRow, SamplingProfile], report: Report = silent, checkpoint: Checkpoint | None = None
     ) -> SamplingRun:
         """Measure what is drawn, and train students on it."""
-        room = Classroom(lesson=self.lesson, profile=profile, seed=seed, device=device, shelf=shelf)
-        prepared = room.prepared(row)
-        run = room.recorded(self.name, row, prepared, validation, report)
-        drawn = samples(prepared, profile.samples, seed)
+        room = Classroom(self.lesson, job)
+        prepared = room.prepared()
+        run = room.recorded(prepared, report)
+        drawn = samples(prepared, job.profile.samples, job.seed)
         reconstruction = distortion(prepared.codec, room.material.test.images)
         assert reconstruction is not None
         return SamplingRun(

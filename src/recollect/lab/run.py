@@ -14,14 +14,15 @@ import torch
 import recollect as rc
 from recollect.lab.clock import timed
 from recollect.lab.course import stream_of
-from recollect.lab.environment import environment
-from recollect.lab.experiment import Run
+from recollect.lab.experiment import Run, silent
 from recollect.lab.metrics import backward_transfer, forward_transfer
 
 if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
-    from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+    from recollect.lab.continual import ContinualProfile, ContinualRow
+    from recollect.lab.course import Course
     from recollect.lab.experiment import Report
+    from recollect.lab.job import Job
 
 DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
 
@@ -63,23 +64,19 @@ class Measured:
 
 
 def execute(
-    experiment: Continual,
-    profile: ContinualProfile,
-    row: ContinualRow,
-    seed: int,
-    *,
-    device: torch.device,
-    validation: bool = False,
-    report: Report = lambda step, state: None,
+    course: Course,
+    job: Job[ContinualRow, ContinualProfile],
+    report: Report = silent,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[rc.Learner, ContinualRun]:
     """Train and measure. After each task ``report`` is told its number and the accuracy on the tasks so far."""
-    stream = stream_of(experiment.course, profile, seed, validation)
+    profile, row, seed, device = job.profile, job.row, job.seed, job.device
+    stream = stream_of(course, profile, seed, job.validation)
     resumed = checkpoint.resumed(partial(rc.Learner.load, device=device)) if checkpoint is not None else None
     if resumed is not None:
         learner, measured = resumed[0], Measured(**resumed[1])
     else:
-        learner = row.build(experiment.course, stream, seed, device, report=report)
+        learner = row.build(course, stream, seed, device, report=report)
         measured = Measured(untrained=accuracies(learner, stream, profile.matrix_examples))
     offline = isinstance(learner, rc.Offline)
     for number in range(measured.task, len(stream)):
@@ -101,13 +98,7 @@ def execute(
         retention = fmean(accuracies(learner, stream, profile.test_examples))
     bill, memory = learner.footprint(), learner.memory
     return learner, ContinualRun(
-        experiment=experiment.name,
-        profile=profile.name,
-        row=row.name,
-        seed=seed,
-        validation=validation,
-        amounts=profile.amounts,
-        settings=row.described,
+        **job.recorded,
         retention=retention,
         accuracy=measured.accuracy,
         untrained=measured.untrained,
@@ -121,7 +112,6 @@ def execute(
         seconds=measured.seconds,
         evaluation_seconds=measured.evaluation_seconds,
         examples_per_second=sum(len(task.train) for task in stream) / measured.seconds,
-        environment=environment() | {"device": str(device)},
     )
 
 

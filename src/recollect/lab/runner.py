@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
 import threading
 import traceback
-from dataclasses import dataclass
 from functools import partial
 from queue import Empty
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ import torch
 
 from recollect.lab import results
 from recollect.lab.checkpoint import Checkpoint
-from recollect.lab.experiment import NOTHING_KEPT
+from recollect.lab.job import CPU, Job
 from recollect.lab.progress import Board
 from recollect.lab.shelf import Shelf
 
@@ -28,48 +26,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recollect.lab.experiment import AnyExperiment, Profile, Report, Row
+    from recollect.lab.job import AnyJob
 
     Record = Callable[[Any], object]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A run to be made."""
-
-    number: int
-    experiment: AnyExperiment
-    profile: Profile
-    row: Row
-    seed: int
-    validation: bool = False
-    checkpoint: Path | None = None  # a file that a stopped run goes on from
-    shelf: Shelf = NOTHING_KEPT
-
-    @property
-    def title(self) -> str:
-        """The row and its seed."""
-        return f"{self.row.name}, seed {self.seed}"
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """What tells this run from others, in plain values."""
-        settings = json.loads(json.dumps(self.row.described))
-        return {"amounts": self.profile.amounts, "seed": self.seed, "settings": settings, "torch": torch.__version__}
-
-    @property
-    def cost(self) -> float:
-        """Expected seconds of one core."""
-        return self.experiment.cost(self.profile, self.row)
-
-    @property
-    def steps(self) -> int:
-        """That are reported."""
-        return self.experiment.steps(self.profile, self.row)
-
-
 def jobs_left(
-    experiment: AnyExperiment, profile: Profile, rows: list[Row], seeds: int | None, folder: Path
-) -> list[Job]:
+    experiment: AnyExperiment,
+    profile: Profile,
+    rows: list[Row],
+    seeds: int | None,
+    folder: Path,
+    *,
+    device: torch.device = CPU,
+) -> list[AnyJob]:
     """What is not recorded yet, seed after seed, the longest runs of a seed first so that cores end together."""
     longest_first = sorted(experiment.distinct(profile, rows), key=lambda row: -experiment.cost(profile, row))
     missing = [
@@ -85,50 +55,41 @@ def jobs_left(
             profile=profile,
             row=row,
             seed=seed,
-            checkpoint=results.path_of(folder, experiment.name, profile.name, row.name, seed).with_suffix(".rec"),
+            device=device,
+            saved=results.path_of(folder, experiment.name, profile.name, row.name, seed).with_suffix(".rec"),
             shelf=Shelf(folder / "shared"),
         )
         for number, (seed, row) in enumerate(missing)
     ]
 
 
-def run(jobs: list[Job], record: Record, *, workers: int, device: torch.device, console: Console) -> None:
+def run(jobs: list[AnyJob], record: Record, *, workers: int, console: Console) -> None:
     """Make the runs, in this process or on ``workers`` processes with a thread each; ``record`` writes each of them."""
     with Board(console, jobs) as board:
         if workers == 1:
             for job in jobs:
                 board.started(job)
-                board.finished(job, *_make(job, record, device, partial(board.advanced, job)))
+                board.finished(job, *_make(job, record, partial(board.advanced, job)))
         elif jobs:
-            _side_by_side(jobs, record, min(workers, len(jobs)), device, board)
+            _side_by_side(jobs, record, min(workers, len(jobs)), board)
 
 
-def _make(job: Job, record: Record, device: torch.device, report: Report) -> tuple[str, float]:
-    checkpoint = None if job.checkpoint is None else Checkpoint(job.checkpoint, job.described)
-    made = job.experiment.execute(
-        job.profile,
-        job.row,
-        job.seed,
-        device=device,
-        validation=job.validation,
-        report=report,
-        checkpoint=checkpoint,
-        shelf=job.shelf,
-    )
+def _make(job: AnyJob, record: Record, report: Report) -> tuple[str, float]:
+    checkpoint = None if job.saved is None else Checkpoint(job.saved, job.described)
+    made = job.experiment.execute(job, report, checkpoint)
     record(made)
     if checkpoint is not None:
         checkpoint.done()
     return made.headline, made.seconds
 
 
-def _side_by_side(jobs: list[Job], record: Record, workers: int, device: torch.device, board: Board) -> None:
+def _side_by_side(jobs: list[AnyJob], record: Record, workers: int, board: Board) -> None:
     context = multiprocessing.get_context("spawn")
     waiting, messages = context.Queue(), context.Queue()
     for number in (*range(len(jobs)), *[None] * workers):
         waiting.put(number)
     processes = [
-        context.Process(target=_work, args=(jobs, waiting, messages, record, device), daemon=True)
-        for _ in range(workers)
+        context.Process(target=_work, args=(jobs, waiting, messages, record), daemon=True) for _ in range(workers)
     ]
     try:
         _start(processes)
@@ -162,14 +123,14 @@ def _start(processes: list[Any]) -> None:
         signal.signal(signal.SIGINT, heard)
 
 
-def _work(jobs: list[Job], waiting: Any, messages: Any, record: Record, device: torch.device) -> None:
+def _work(jobs: list[AnyJob], waiting: Any, messages: Any, record: Record) -> None:
     """A worker: one run after the other, until there are none."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     for number in iter(waiting.get, None):
         messages.put((number, "started"))
         try:
-            kept = _make(jobs[number], record, device, partial(_tell, messages, number))
+            kept = _make(jobs[number], record, partial(_tell, messages, number))
         except Exception:
             messages.put((number, "failed", traceback.format_exc()))
             return

@@ -121,12 +121,8 @@ ROWS = (
         name="EwC", paper=54.6, learner=rc.EWC, settings={"learning_rate": 0.01, "strength": 30.0}, items=1000
     ),
     ContinualRow(name="Online", paper=51.9, learner=rc.Online, settings={"learning_rate": 0.005}),
-    ContinualRow(
-        name="Offline, 1 epoch", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 1}, **WHOLE_STREAM
-    ),
-    ContinualRow(
-        name="Offline, 5 epochs", learner=rc.Offline, settings={"learning_rate": 0.1, "epochs": 5}, **WHOLE_STREAM
-    ),
+    offline(epochs=1),
+    offline(epochs=5),
     same("Real Storage", 100, REAL_100, 0.2),
     same("Resized Pixels", 100, PIXELS_100, 0.2),
     same("JPEG", 100, JPEG_100, 0.2),

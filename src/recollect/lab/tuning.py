@@ -15,16 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from rich.console import Console
 
-from recollect.lab.runner import Job, run
+from recollect.lab.job import Job
+from recollect.lab.runner import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
     from recollect.lab.experiment import Settings
+    from recollect.lab.job import AnyJob
     from recollect.lab.run import ContinualRun
 
 SEEDS = (100,)
@@ -70,7 +71,7 @@ def append(path: Path, run: ContinualRun) -> None:
 
 def jobs_left(
     experiment: Continual, profile: ContinualProfile, rows: list[ContinualRow], seeds: Sequence[int], path: Path
-) -> list[Job]:
+) -> list[AnyJob]:
     """The trials that are missing in the file."""
     done = {(trial.row, json.dumps(trial.settings), trial.seed) for trial in read(path)}
     wanted = {(row.name, json.dumps(row.described), seed): (row, seed) for seed in seeds for row in rows}
@@ -107,7 +108,7 @@ def tune(
     wanted = [candidate for row in rows for candidate in candidates(row)]
     jobs = jobs_left(experiment, profile, wanted, arguments.seeds, arguments.out)
     console = Console()
-    run(jobs, partial(append, arguments.out), workers=arguments.jobs, device=torch.device("cpu"), console=console)
+    run(jobs, partial(append, arguments.out), workers=arguments.jobs, console=console)
     for row in rows:
         for mean, tried in ranked(read(arguments.out), row.name)[:3]:
             console.print(f"{row.name}: {mean:.1f} %", {key: tried[key] for key in ("settings", "code", "training")})
