@@ -18,8 +18,15 @@ from recollect import DiscreteAutoencoder
 from recollect.codecs.convolution import KERNEL, PADDING, Convolution, Deconvolution, length
 
 MNIST, CIFAR = (1, 28, 28), (3, 32, 32)
-CODES = ((MNIST, 104, 4), (MNIST, 139, 8), (CIFAR, 244, 2), (CIFAR, 620, 3))
-BATCHES = (20, 50)
+# Variables, categories, and the images of a step: 10 new ones with 10 or 40 recollections.
+CODES = (
+    (MNIST, 104, 4, 20),
+    (MNIST, 104, 4, 50),
+    (MNIST, 139, 8, 20),
+    (MNIST, 139, 8, 50),
+    (CIFAR, 244, 2, 20),
+    (CIFAR, 620, 3, 20),
+)
 SIZE = 1536  # of the square matrices
 
 
@@ -81,12 +88,12 @@ def training(model: nn.Module, x: torch.Tensor) -> float:
 
 def main() -> None:
     rows = []
-    for threads, (shape, variables, categories), batch in itertools.product((1, 2), CODES, BATCHES):
+    for threads, (shape, variables, categories, batch) in itertools.product((1, 2), CODES):
         torch.set_num_threads(threads)
         codec = DiscreteAutoencoder(shape, variables, categories)
         # In turns, so that what else the machine does meets all.
         layers, x = plain(codec), torch.rand(batch, *shape)
-        times = [(training(codec, x), training(layers, x), peak()) for _ in range(5)]
+        times = [(training(codec, x), training(layers, x), peak()) for _ in range(3)]
         ours, theirs = (batch * operations(codec) / min(column) / 1e9 for column in [*zip(*times, strict=True)][:2])
         product = max(rates[2] for rates in times)
         rows.append(

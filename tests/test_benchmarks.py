@@ -23,7 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "MODELS", [("MLP", MLP, (1, 28, 28), 2, 1), ("ResNet-18", resnet, (3, 8, 8), 2, 1)])
     monkeypatch.setattr(gem, "TASKS", 2)
     monkeypatch.setattr(gem, "CASES", [("MLP", MLP, (1, 28, 28), 5), ("ResNet-18", resnet, (3, 16, 16), 5)])
-    monkeypatch.setattr(codec, "CODES", ((codec.CIFAR, 8, 2),))
+    monkeypatch.setattr(codec, "CODES", ((codec.CIFAR, 8, 2, 4),))
     monkeypatch.setattr(codec, "SIZE", 16)
     monkeypatch.setattr(commit, "ITEMS", 300)
     monkeypatch.setattr(checkpoint, "CODES", ((8, 2),))
