@@ -22,6 +22,7 @@ import recollect as rc
 from battery import LEARNERS, batches
 from recollect.inspection.facts import facts
 from recollect.memory import file
+from recollect.memory.examination import Examination
 from recollect.memory.file import DamagedFileError, MemoryFileError
 from recollect.memory.saved import bytes_to_tensors, tensors_to_bytes
 from torture import learned, memory_limit, parts_and_segments, raw, rounds, write
@@ -176,6 +177,15 @@ def test_other_tables_are_refused(statement: str, honest: dict[str, file.Change]
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
     assert "its tables are not those of a memory" in refused(path)
+
+
+def test_damage_that_sqlite_takes_for_a_lack_of_memory(honest: dict[str, file.Change], tmp_path: Path):
+    path = make(tmp_path / "memory.rec", honest["reservoir"])
+    data = path.read_bytes()
+    start = data.index(b"tableauditaudit") + len("tableauditaudit")
+    path.write_bytes(data[:start] + b"\xff" * 99 + data[start + 99 :])
+    assert "it is damaged, or there is too little memory" in refused(path, error=MemoryFileError)
+    assert any("cannot read the tables" in line for line in Examination(path).damage)
 
 
 def test_a_view_in_place_of_a_table_is_refused(honest: dict[str, file.Change], tmp_path: Path):

@@ -164,7 +164,7 @@ class Examination:
             # No more rows than the file has bytes: pages that are damaged may lead in a circle.
             yield from itertools.islice(self._connection.execute(statement), self.size)
         except SQLITE_ERRORS as error:
-            line = f"SQLite cannot read {what} ({error})"
+            line = f"SQLite cannot read {what} ({str(error) or 'too little memory, it says'})"
             self.damage += [line] if line not in self.damage else []
 
 

@@ -35,7 +35,8 @@ SCHEMA = (
 )
 SUM = 16  # bytes of a checksum
 LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
-SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # its message may quote a damaged file, in bytes that are no text
+# A message may quote a damaged file, in bytes that are no text; and some damage is taken for a lack of memory.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 HEAD = "head"  # the part whose checksum is that of the whole file
 
 
@@ -343,6 +344,8 @@ def checksum_of(name: str, data: bytes) -> bytes:
 
 def _explain(error: Exception, path: Path) -> NoReturn:
     """Say what SQLite's error means for a file."""
+    if isinstance(error, MemoryError):
+        raise MemoryFileError(f"{path} cannot be read: it is damaged, or there is too little memory") from error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
