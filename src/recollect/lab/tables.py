@@ -9,17 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import recollect as rc
 from recollect.lab import results, table1
+from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.figures import accuracy_by_task
 from recollect.lab.show import duration, markdown
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from recollect.lab.experiment import AnyExperiment, Row
     from recollect.lab.results import Summary
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))))
 FIGURES = ROOT / "docs" / "images"
+LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
 
 def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
@@ -38,14 +44,33 @@ def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any,
 def blocks(folder: Path) -> dict[str, str]:
     """The text of every block, by the name that marks it in a document: figure, table, and how it was made."""
     texts = {name: block(experiment, *recorded(experiment, folder)) for name, experiment in EXPERIMENTS.items()}
+    texts["table1-selected"] = block(table1.EXPERIMENT, *selected(folder))
+    texts |= {f"learner-{learner.__name__}": block_of_learner(learner, folder) for learner in LEARNERS}
+    return texts
+
+
+def selected(folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
+    """The few rows of Table 1 that tell its story."""
     few = table1.EXPERIMENT.profiles["quick"].rows
     found, missing = recorded(table1.EXPERIMENT, folder)
-    texts["table1-selected"] = block(
-        table1.EXPERIMENT,
-        [summary for summary in found if summary.row.name in few],
-        [row for row in missing if row.name in few],
-    )
-    return texts
+    return [summary for summary in found if summary.row.name in few], [row for row in missing if row.name in few]
+
+
+def block_of_learner(learner: type[rc.Learner], folder: Path) -> str:
+    """What was recorded of a learner, with the settings that were chosen for each of its rows."""
+    parts = []
+    for experiment in EXPERIMENTS.values():
+        rows = [row for row in experiment.rows if getattr(row, "learner", None) is learner and not row.block]
+        if not rows or type(experiment) is not Continual:
+            continue
+        own = {row.name for row in rows}
+        found, missing = recorded(experiment, folder)
+        found = [summary for summary in found if summary.row.name in own]
+        parts.append(
+            f"[{experiment.title}](../{experiment.name}.md)\n\n"
+            + block(experiment, found, [row for row in missing if row.name in own])
+        )
+    return "\n\n".join(parts)
 
 
 def block(experiment: AnyExperiment, found: list[Summary[Any, Any]], missing: list[Row]) -> str:
@@ -79,6 +104,18 @@ def rendered(document: str, texts: dict[str, str]) -> str:
     return document
 
 
+def figures(folder: Path) -> dict[str, tuple[Figure, str]]:
+    """Every figure that can be drawn, by name, and the digest of what it is drawn from."""
+    drawn = {}
+    for name, experiment in EXPERIMENTS.items():
+        found, _ = recorded(experiment, folder)
+        if found and (figure := experiment.figure(found)) is not None:
+            drawn[name] = figure, digest(found)
+    if found := selected(folder)[0]:
+        drawn["forgetting"] = accuracy_by_task(found), digest(found)
+    return drawn
+
+
 def digest(found: list[Summary[Any, Any]]) -> str:
     """Of all that a figure is drawn from. It is kept in the picture, and tells if it is that of the recorded runs."""
     runs = [[summary.row.name, [asdict(run) for run in summary.runs]] for summary in found]
@@ -91,10 +128,8 @@ def main() -> None:
     for name in DOCUMENTS:
         path = ROOT / name
         path.write_text(rendered(path.read_text(), texts))
-    for name, experiment in EXPERIMENTS.items():
-        found, _ = recorded(experiment, ROOT / "results")
-        if found and (figure := experiment.figure(found)) is not None:
-            figure.savefig(FIGURES / f"{name}.png", dpi=150, metadata={"Description": digest(found)})
+    for name, (figure, drawn_from) in figures(ROOT / "results").items():
+        figure.savefig(FIGURES / f"{name}.png", dpi=150, metadata={"Description": drawn_from})
 
 
 if __name__ == "__main__":
