@@ -12,15 +12,20 @@ from recollect.lab.tables import DOCUMENTS, FIGURES, blocks, figures, rendered
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    return blocks(ROOT / "results")
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_tables_are_those_of_the_recorded_runs(name: str):
+def test_tables_are_those_of_the_recorded_runs(name: str, texts: dict[str, str]):
     document = (ROOT / name).read_text()
-    assert rendered(document, blocks(ROOT / "results")) == document, "run `make tables`"
+    assert rendered(document, texts) == document, "run `make tables`"
 
 
-def test_every_table_has_a_place():
+def test_every_table_has_a_place(texts: dict[str, str]):
     documents = "".join((ROOT / name).read_text() for name in DOCUMENTS)
-    for name in blocks(ROOT / "results"):
+    for name in texts:
         assert f"<!-- {name} -->" in documents
         assert f"<!-- /{name} -->" in documents
 

@@ -17,18 +17,23 @@ from recollect.lab.figures import accuracy_by_task
 from recollect.lab.show import duration, markdown
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from matplotlib.figure import Figure
 
     from recollect.lab.experiment import AnyExperiment, Row
     from recollect.lab.results import Summary
 
+    Record = tuple[list[Summary[Any, Any]], list[Row]]  # rows that have all their runs, and those that do not
+
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))))
 FIGURES = ROOT / "docs" / "images"
+SELECTED = table1.EXPERIMENT.profiles["quick"].rows  # the few rows of Table 1 that tell its story
 LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
 
-def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
+def recorded(experiment: AnyExperiment, folder: Path) -> Record:
     """The rows of the profile standard that have all their runs, and those that do not."""
     profile = experiment.profiles["standard"]
     rows = experiment.chosen(profile)
@@ -41,35 +46,29 @@ def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any,
     return whole, [row for row in rows if row.name not in found]
 
 
+def among(record: Record, names: Container[str]) -> Record:
+    """The rows of a record with these names."""
+    found, missing = record
+    return [summary for summary in found if summary.row.name in names], [row for row in missing if row.name in names]
+
+
 def blocks(folder: Path) -> dict[str, str]:
     """The text of every block, by the name that marks it in a document: figure, table, and how it was made."""
-    texts = {name: block(experiment, *recorded(experiment, folder)) for name, experiment in EXPERIMENTS.items()}
-    texts["table1-selected"] = block(table1.EXPERIMENT, *selected(folder))
-    texts |= {f"learner-{learner.__name__}": block_of_learner(learner, folder) for learner in LEARNERS}
+    records = {name: recorded(experiment, folder) for name, experiment in EXPERIMENTS.items()}
+    texts = {name: block(EXPERIMENTS[name], *record) for name, record in records.items()}
+    texts["table1-selected"] = block(table1.EXPERIMENT, *among(records["table1"], SELECTED))
+    texts |= {f"learner-{learner.__name__}": block_of_learner(learner, records) for learner in LEARNERS}
     return texts
 
 
-def selected(folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
-    """The few rows of Table 1 that tell its story."""
-    few = table1.EXPERIMENT.profiles["quick"].rows
-    found, missing = recorded(table1.EXPERIMENT, folder)
-    return [summary for summary in found if summary.row.name in few], [row for row in missing if row.name in few]
-
-
-def block_of_learner(learner: type[rc.Learner], folder: Path) -> str:
-    """What was recorded of a learner, with the settings that were chosen for each of its rows."""
+def block_of_learner(learner: type[rc.Learner], records: dict[str, Record]) -> str:
+    """What was recorded of a learner with the settings that were chosen for it, table by table."""
     parts = []
-    for experiment in EXPERIMENTS.values():
-        rows = [row for row in experiment.rows if getattr(row, "learner", None) is learner and not row.block]
-        if not rows or type(experiment) is not Continual:
-            continue
-        own = {row.name for row in rows}
-        found, missing = recorded(experiment, folder)
-        found = [summary for summary in found if summary.row.name in own]
-        parts.append(
-            f"[{experiment.title}](../{experiment.name}.md)\n\n"
-            + block(experiment, found, [row for row in missing if row.name in own])
-        )
+    for name, experiment in EXPERIMENTS.items():
+        if type(experiment) is Continual:
+            own = {row.name for row in experiment.rows if row.learner is learner and not row.block}
+            if own:
+                parts += [f"[{experiment.title}](../{name}.md)", block(experiment, *among(records[name], own))]
     return "\n\n".join(parts)
 
 
@@ -108,11 +107,11 @@ def figures(folder: Path) -> dict[str, tuple[Figure, str]]:
     """Every figure that can be drawn, by name, and the digest of what it is drawn from."""
     drawn = {}
     for name, experiment in EXPERIMENTS.items():
-        found, _ = recorded(experiment, folder)
-        if found and (figure := experiment.figure(found)) is not None:
+        record = recorded(experiment, folder)
+        if (found := record[0]) and (figure := experiment.figure(found)) is not None:
             drawn[name] = figure, digest(found)
-    if found := selected(folder)[0]:
-        drawn["forgetting"] = accuracy_by_task(found), digest(found)
+        if experiment is table1.EXPERIMENT and (few := among(record, SELECTED)[0]):
+            drawn["forgetting"] = accuracy_by_task(few), digest(few)
     return drawn
 
 
