@@ -30,15 +30,15 @@ def draw_data_flow(x: torch.Tensor, recollections: torch.Tensor, bits: np.ndarra
     _images(axes, recollections[3:], 3.05, LOWER)
     _code(axes, bits[0], 5.35, UPPER)
     for number, row in enumerate(bits):
-        _digits(axes, row[:22], 8.75, 3.55 - 0.44 * number)
-    _box(axes, 7.75, 0.45, 2.0, 3.45, "")
+        _digits(axes, row[:22], 8.75, 3.55 - 0.48 * number)
+    _box(axes, (7.75, 0.45), 2.0, 3.45, "")
     axes.text(8.75, 4.08, "memory", ha="center", size=13, weight="bold")
-    axes.text(8.75, 0.62, "codes, labels, tasks, ids", ha="center", size=9)
-    _box(axes, 3.4, UPPER - 0.4, 1.15, 0.8, "encoder")
-    _box(axes, 5.45, LOWER - 0.4, 1.15, 0.8, "decoder")
-    _box(axes, 0.3, LOWER - 0.4, 1.3, 0.8, "your model")
+    axes.text(8.75, 0.58, "codes, labels, tasks, ids", ha="center", size=9)
+    _box(axes, (3.4, UPPER - 0.4), 1.15, 0.8, "encoder")
+    _box(axes, (5.45, LOWER - 0.4), 1.15, 0.8, "decoder")
+    _box(axes, (0.3, LOWER - 0.4), 1.3, 0.8, "your model")
     axes.text(0.95, 4.08, "new examples", ha="center", size=13, weight="bold")
-    axes.text(3.05, 0.22, "recollections", ha="center", size=13, weight="bold")
+    axes.text(3.05, 0.08, "recollections", ha="center", size=13, weight="bold")
     axes.text(5.35, 4.08, "code", ha="center", size=13, weight="bold")
 
     _arrow(axes, (1.75, UPPER), (3.35, UPPER), WRITING)
@@ -52,7 +52,14 @@ def draw_data_flow(x: torch.Tensor, recollections: torch.Tensor, bits: np.ndarra
     _arrow(axes, (0.95, UPPER - 0.75), (0.95, LOWER + 0.45), PLAIN)
     _arrow(axes, (3.05, LOWER + 0.8), (3.75, UPPER - 0.45), READING)
     axes.text(1.08, 2.0, "2  learn: from new and\nrecollected images", size=9.5, va="center", color=PLAIN)
-    axes.text(3.75, 2.25, "1  rehearse: encoder and decoder learn,\nfrom new and recollected images", size=9.5, va="center", color=READING)
+    axes.text(
+        3.75,
+        2.25,
+        "1  rehearse: encoder and decoder learn,\nfrom new and recollected images",
+        size=9.5,
+        va="center",
+        color=READING,
+    )
     axes.text(2.55, UPPER + 0.1, "3  write", ha="center", size=9.5, color=WRITING)
 
     with mpl.rc_context({"svg.hashsalt": "recollect"}):  # the same file every time
@@ -78,9 +85,10 @@ def _digits(axes: Axes, bits: np.ndarray, x: float, y: float) -> None:
     axes.text(x, y, "".join(map(str, bits)) + "...", ha="center", va="center", family="monospace", size=8)
 
 
-def _box(axes: Axes, x: float, y: float, width: float, height: float, text: str) -> None:
+def _box(axes: Axes, corner: tuple[float, float], width: float, height: float, text: str) -> None:
+    x, y = corner
     style = "round,pad=0,rounding_size=0.08"
-    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor="#f2f4f7", edgecolor=PLAIN))
+    axes.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, facecolor="#f2f4f7", edgecolor=PLAIN))
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", size=12)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 import recollect as rc
@@ -55,17 +56,18 @@ def tell(*, train_examples: int = 400, tasks: int = 20) -> Story:
     return Story(stream, memory, held)
 
 
-def bits_of(codec: rc.Codec, x: torch.Tensor) -> np.ndarray:
-    """The bits that a memory keeps of each image."""
+def bits_of(codes: torch.Tensor, codec: rc.Codec) -> np.ndarray:
+    """The bits of each code, as a memory keeps them."""
     size = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
-    return np.unpackbits(rc.pack(codec.encode(x).numpy(), categories=codec.categories), axis=1)[:, :size]
+    return np.unpackbits(rc.pack(codes.numpy(), categories=codec.categories), axis=1)[:, :size]
 
 
 def draw_code(story: Story) -> Figure:
     """Images, the bits that are kept of them, and what is made of these bits."""
     codec = story.memory.codec
     x = torch.stack([story.stream[task].train.x[place] for task, place in ((2, 3), (10, 0), (17, 5))])
-    bits, recollections = bits_of(codec, x), codec.decode(codec.encode(x))
+    codes = codec.encode(x)
+    bits, recollections = bits_of(codes, codec), codec.decode(codes)
     raw = rc.bits_per_item(variables=RAW.variables, categories=RAW.categories)
     titles = (f"an image\n{raw:,} bits", f"its code\n{bits.shape[1]} bits, all that is kept", "its recollection")
     figure = Figure(figsize=(7, 5.6), layout="constrained")
@@ -87,54 +89,56 @@ def draw_code(story: Story) -> Figure:
     return figure
 
 
-def draw_same_storage(story: Story, images: int = 4) -> Figure:
-    """What fits in the storage of a few images: these images, recollections, or small pixels."""
-    newest = story.held[-1]
+def draw_same_storage(story: Story, images: int = 4, columns: int = 32) -> Figure:
+    """What fits in the storage of a few images: these images, recollections, or small pixels, of the same examples."""
+    held, codec = story.held[-1], story.memory.codec
+    order = torch.randperm(len(held), generator=torch.Generator().manual_seed(0))
+    originals = torch.stack([story.original(int(number)) for number in held.ids[order[:500]]])
     pixels = rc.ResizedPixels(SHAPE, **PIXELS_100["code"])
+    kinds = (
+        ("exact images", RAW, originals),
+        ("recollections", codec, held.x[order]),
+        ("images of 14x14 pixels, black or white", pixels, pixels.decode(pixels.encode(originals))),
+    )
     panels = []
-    for name, codec in (("exact images", RAW), ("recollections", story.memory.codec), ("images of 14x14 bits", pixels)):
-        each = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
+    for name, kind, shown in kinds:
+        each = rc.bits_per_item(variables=kind.variables, categories=kind.categories)
         count = images * math.prod(SHAPE) * 8 // each
-        chosen = torch.linspace(0, len(newest) - 1, count).long()
-        chosen = newest.ids.argsort()[chosen]
-        shown = newest.x[chosen]
-        if codec is not story.memory.codec:
-            shown = codec.decode(codec.encode(torch.stack([story.original(int(i)) for i in newest.ids[chosen]])))
-        panels.append((f"{count} {name}\n{each:,} bits each, {count * each:,} in all", shown))
-    figure = Figure(figsize=(9, 5.2), layout="constrained")
-    axes = figure.subplots(1, 3, width_ratios=[2.4, 10, 10])
+        panels.append((f"{count} {name}: {each:,} bits each, {count * each:,} in all", shown[:count]))
+    rows = [-(-len(shown) // columns) for _, shown in panels]
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots(len(panels), 1, height_ratios=rows)
     for axis, (title, shown) in zip(axes, panels, strict=True):
-        picture(axis, mosaic(shown, columns=2 if len(shown) < 10 else 10))
-        axis.set_anchor("N")
-        axis.set_title(title, size=9)
+        picture(axis, mosaic(shown, columns=columns))
+        axis.set_frame_on(False)
+        axis.set_title(title, size=10, loc="left")
     return figure
 
 
 def draw_one_memory(story: Story) -> Figure:
     """The same codes, decoded after more and more tasks: what is kept stays, what it is read by goes on learning."""
     times = [time for time in TIMES if time <= len(story.held)]
-    lasting = [ids for ids in story.held[-1].ids.sort().values.tolist() if ids in story.held[0].ids]
-    middle = len(story.held) // 4
-    later = [ids for ids in story.held[-1].ids.sort().values.tolist() if ids in story.held[middle].ids]
-    chosen = [lasting[0], lasting[-1], later[-1]]
+    chosen = [*lasting(story, 1)[:1], *lasting(story, 1)[-1:], *lasting(story, times[len(times) // 2])[-1:]]
     figure = Figure(figsize=(1.25 * (len(times) + 1), 4.3), layout="constrained")
     axes = figure.subplots(len(chosen), len(times) + 1)
     for row, number in zip(axes, chosen, strict=True):
-        task = int(number) // len(story.stream[0].train)
         picture(row[0], story.original(number))
+        task = number // len(story.stream[0].train)
         row[0].set_ylabel(f"written in task {task + 1},\nexample {number:,}", size=8)
         for axis, time in zip(row[1:], times, strict=True):
             held = story.held[time - 1]
-            place = (held.ids == number).nonzero()
-            if len(place):
-                picture(axis, held.x[int(place[0])])
-            else:
-                axis.set_axis_off()
-    for axis, title in zip(
-        axes[0], ["original", *(f"after task {time}" for time in times)], strict=True
-    ):
+            axis.set_axis_off()
+            if number in held.ids:
+                picture(axis, held.x[held.ids == number][0])
+    for axis, title in zip(axes[0], ["original", *(f"after task {time}" for time in times)], strict=True):
         axis.set_title(title, size=9)
     return figure
+
+
+def lasting(story: Story, tasks: int) -> list[int]:
+    """The ids that were held after so many tasks and still are at the end, in order."""
+    first, last = story.held[tasks - 1].ids, story.held[-1].ids
+    return last[torch.isin(last, first)].sort().values.tolist()
 
 
 def draw_along_the_stream(story: Story, shown: int = 14) -> Figure:
@@ -143,7 +147,7 @@ def draw_along_the_stream(story: Story, shown: int = 14) -> Figure:
     counts = np.stack([np.bincount(held.task, minlength=tasks) for held in story.held], axis=1)
     figure = Figure(figsize=(8, 5.6), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[1.25, 1])
-    colours = [(0.12 + 0.8 * task / tasks, 0.35 + 0.3 * task / tasks, 0.75 - 0.5 * task / tasks) for task in range(tasks)]
+    colours = colormaps["cividis"](np.linspace(0, 1, tasks))
     upper.stackplot(range(1, tasks + 1), counts, colors=colours, edgecolor="white", linewidth=0.4)
     upper.set(xlim=(1, tasks), ylim=(0, story.memory.capacity), xlabel="tasks seen", ylabel="items in the memory")
     upper.set_xticks(range(1, tasks + 1))
@@ -182,9 +186,10 @@ def main(folder: Path = IMAGES) -> None:
     torch.set_num_threads(1)  # sums are then rounded alike on every machine of a kind
     story = tell()
     for name, draw in DRAWN.items():
-        draw(story).savefig(folder / f"{name}.png", dpi=130)
+        draw(story).savefig(folder / f"{name}.png", dpi=120, pil_kwargs={"optimize": True})
     codec, x = story.memory.codec, story.stream[4].train.x[:6]
-    draw_data_flow(x, codec.decode(codec.encode(x)), bits_of(codec, x), folder / "data-flow.svg")
+    codes = codec.encode(x)
+    draw_data_flow(x, codec.decode(codes), bits_of(codes, codec), folder / "data-flow.svg")
     draw_recollections(story.memory, story.stream, folder / "recollections.png")
 
 
