@@ -31,7 +31,7 @@ bench: $(READY)  ## speed, as ratios
 tables: $(READY)  ## the tables of README and docs from the recorded runs
 	$(BIN)/python -m recollect.lab.tables
 
-pictures: $(READY)  ## the pictures of the docs, from a codec that is trained for them; two minutes
+pictures: $(READY)  ## the pictures of the docs, from a codec that is trained for them; some minutes
 	$(BIN)/python -m recollect.lab.illustrations
 
 docs: $(READY_DOCS)  ## the site of the docs, in site/

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -43,7 +44,7 @@ def with_code(page: Path) -> bool:
 def short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams of two short tasks where the code of a page has whole ones."""
     whole = rc.streams.mnist_rotations
-    few = {"tasks": 2, "train_examples": 10, "test_examples": 10}
+    few: dict[str, Any] = {"tasks": 2, "train_examples": 10, "test_examples": 10}
     monkeypatch.setattr(rc.streams, "mnist_rotations", lambda seed=0, **amounts: whole(seed, **(few | amounts)))
 
 

@@ -65,8 +65,8 @@ def accuracy_by_task(found: Sequence[Summary[ContinualRow, ContinualRun]]) -> Fi
         accuracies = [statistics.fmean(values) for values in each]
         tasks = range(1, len(accuracies) + 1)
         axes.plot(tasks, accuracies, "o-", color=f"C{number}", label=summary.row.name, markersize=4)
+        axes.set_xticks(tasks)
     axes.set(xlabel="task, in the order of the stream", ylabel="test accuracy after the last task, %", ylim=(0, 100))
-    axes.set_xticks(tasks)
     axes.grid(alpha=0.2)
     axes.legend(fontsize=9, loc="lower right")
     return figure

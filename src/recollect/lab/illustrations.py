@@ -64,8 +64,9 @@ def bits_of(codes: torch.Tensor, codec: rc.Codec) -> np.ndarray:
 
 def draw_code(story: Story) -> Figure:
     """Images, the bits that are kept of them, and what is made of these bits."""
-    codec = story.memory.codec
-    x = torch.stack([story.stream[task].train.x[place] for task, place in ((2, 3), (10, 0), (17, 5))])
+    codec, tasks = story.memory.codec, len(story.stream)
+    chosen = ((tasks // 8, 3), (tasks // 2, 0), (tasks - 2, 5))
+    x = torch.stack([story.stream[task].train.x[place] for task, place in chosen])
     codes = codec.encode(x)
     bits, recollections = bits_of(codes, codec), codec.decode(codes)
     raw = rc.bits_per_item(variables=RAW.variables, categories=RAW.categories)
@@ -187,7 +188,7 @@ def main(folder: Path = IMAGES) -> None:
     story = tell()
     for name, draw in DRAWN.items():
         draw(story).savefig(folder / f"{name}.png", dpi=120, pil_kwargs={"optimize": True})
-    codec, x = story.memory.codec, story.stream[4].train.x[:6]
+    codec, x = story.memory.codec, story.stream[len(story.stream) // 5].train.x[:6]
     codes = codec.encode(x)
     draw_data_flow(x, codec.decode(codes), bits_of(codes, codec), folder / "data-flow.svg")
     draw_recollections(story.memory, story.stream, folder / "recollections.png")
