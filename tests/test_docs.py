@@ -156,14 +156,14 @@ def test_a_page_of_a_learner_has_all_its_settings(name: str):
     text = (DOCS / "learners" / f"{name.lower()}.md").read_text()
     settings = text.split("## Settings")[1].split("\n## ")[0]
     described = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", settings, flags=re.MULTILINE))
-    defaults = rc_defaults(name)
+    defaults = defaults_of(name)
     assert defaults.keys() <= described.keys()
     for setting, default in defaults.items():
         if isinstance(default, int | float):
             assert float(described[setting]) == default, setting
 
 
-def rc_defaults(name: str) -> dict[str, object]:
+def defaults_of(name: str) -> dict[str, object]:
     """The keyword arguments of a learner and their defaults, as they stand in its source."""
     tree = ast.parse((ROOT / "src" / "recollect" / "learners" / f"{name.lower()}.py").read_text())
     made = next(
