@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_DOCS := $(VENV)/.ready-docs
 
 SHARE := 1
 TORTURE := kill faults damage hostile forget states
 
-.PHONY: demo test torture lint bench tables clean
+.PHONY: demo test torture lint bench tables pictures docs clean
 
 demo: $(READY)  ## four learners on MNIST-Rotations, a table and a picture, in less than two minutes
 	@$(BIN)/python -m recollect.lab.demo
@@ -30,10 +31,20 @@ bench: $(READY)  ## speed, as ratios
 tables: $(READY)  ## the tables of README and docs from the recorded runs
 	$(BIN)/python -m recollect.lab.tables
 
+pictures: $(READY)  ## the pictures of the docs, from a codec that is trained for them; some minutes
+	$(BIN)/python -m recollect.lab.illustrations
+
+docs: $(READY_DOCS)  ## the site of the docs, in site/
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+
+$(READY_DOCS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) recollect-demo
+	rm -rf $(VENV) recollect-demo site

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from recollect.lab.compressing import CompressionRow, CompressionRun
+    from recollect.lab.continual import ContinualRow
     from recollect.lab.results import Summary
+    from recollect.lab.run import ContinualRun
 
 SIZE = (7.0, 4.5)  # inches
 
@@ -51,6 +53,22 @@ def learning_curves(found: Sequence[Summary[Any, Any]]) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="episodes", ylabel="test error of the student, %")
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8, title="dashed: the paper" if any(summary.row.paper for summary in found) else None)
+    return figure
+
+
+def accuracy_by_task(found: Sequence[Summary[ContinualRow, ContinualRun]]) -> Figure:
+    """What is known of each task after the last one, averaged over seeds: forgetting is the slope to the left."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    for number, summary in enumerate(found):
+        each = zip(*(run.accuracy[-1] for run in summary.runs), strict=True)
+        accuracies = [statistics.fmean(values) for values in each]
+        tasks = range(1, len(accuracies) + 1)
+        axes.plot(tasks, accuracies, "o-", color=f"C{number}", label=summary.row.name, markersize=4)
+        axes.set_xticks(tasks)
+    axes.set(xlabel="task, in the order of the stream", ylabel="test accuracy after the last task, %", ylim=(0, 100))
+    axes.grid(alpha=0.2)
+    axes.legend(fontsize=9, loc="lower right")
     return figure
 
 

@@ -9,20 +9,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import recollect as rc
 from recollect.lab import results, table1
+from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.figures import accuracy_by_task
 from recollect.lab.show import duration, markdown
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from matplotlib.figure import Figure
+
     from recollect.lab.experiment import AnyExperiment, Row
     from recollect.lab.results import Summary
 
+    Record = tuple[list[Summary[Any, Any]], list[Row]]  # rows that have all their runs, and those that do not
+
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))))
 FIGURES = ROOT / "docs" / "images"
+SELECTED = table1.EXPERIMENT.profiles["quick"].rows  # the few rows of Table 1 that tell its story
+LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
 
-def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any, Any]], list[Row]]:
+def recorded(experiment: AnyExperiment, folder: Path) -> Record:
     """The rows of the profile standard that have all their runs, and those that do not."""
     profile = experiment.profiles["standard"]
     rows = experiment.chosen(profile)
@@ -35,17 +46,30 @@ def recorded(experiment: AnyExperiment, folder: Path) -> tuple[list[Summary[Any,
     return whole, [row for row in rows if row.name not in found]
 
 
+def among(record: Record, names: Container[str]) -> Record:
+    """The rows of a record with these names."""
+    found, missing = record
+    return [summary for summary in found if summary.row.name in names], [row for row in missing if row.name in names]
+
+
 def blocks(folder: Path) -> dict[str, str]:
     """The text of every block, by the name that marks it in a document: figure, table, and how it was made."""
-    texts = {name: block(experiment, *recorded(experiment, folder)) for name, experiment in EXPERIMENTS.items()}
-    few = table1.EXPERIMENT.profiles["quick"].rows
-    found, missing = recorded(table1.EXPERIMENT, folder)
-    texts["table1-selected"] = block(
-        table1.EXPERIMENT,
-        [summary for summary in found if summary.row.name in few],
-        [row for row in missing if row.name in few],
-    )
+    records = {name: recorded(experiment, folder) for name, experiment in EXPERIMENTS.items()}
+    texts = {name: block(EXPERIMENTS[name], *record) for name, record in records.items()}
+    texts["table1-selected"] = block(table1.EXPERIMENT, *among(records["table1"], SELECTED))
+    texts |= {f"learner-{learner.__name__}": block_of_learner(learner, records) for learner in LEARNERS}
     return texts
+
+
+def block_of_learner(learner: type[rc.Learner], records: dict[str, Record]) -> str:
+    """What was recorded of a learner with the settings that were chosen for it, table by table."""
+    parts = []
+    for name, experiment in EXPERIMENTS.items():
+        if type(experiment) is Continual:
+            own = {row.name for row in experiment.rows if row.learner is learner and not row.block}
+            if own:
+                parts += [f"[{experiment.title}](../{name}.md)", block(experiment, *among(records[name], own))]
+    return "\n\n".join(parts)
 
 
 def block(experiment: AnyExperiment, found: list[Summary[Any, Any]], missing: list[Row]) -> str:
@@ -79,6 +103,18 @@ def rendered(document: str, texts: dict[str, str]) -> str:
     return document
 
 
+def figures(folder: Path) -> dict[str, tuple[Figure, str]]:
+    """Every figure that can be drawn, by name, and the digest of what it is drawn from."""
+    drawn = {}
+    for name, experiment in EXPERIMENTS.items():
+        record = recorded(experiment, folder)
+        if (found := record[0]) and (figure := experiment.figure(found)) is not None:
+            drawn[name] = figure, digest(found)
+        if experiment is table1.EXPERIMENT and (few := among(record, SELECTED)[0]):
+            drawn["forgetting"] = accuracy_by_task(few), digest(few)
+    return drawn
+
+
 def digest(found: list[Summary[Any, Any]]) -> str:
     """Of all that a figure is drawn from. It is kept in the picture, and tells if it is that of the recorded runs."""
     runs = [[summary.row.name, [asdict(run) for run in summary.runs]] for summary in found]
@@ -91,10 +127,8 @@ def main() -> None:
     for name in DOCUMENTS:
         path = ROOT / name
         path.write_text(rendered(path.read_text(), texts))
-    for name, experiment in EXPERIMENTS.items():
-        found, _ = recorded(experiment, ROOT / "results")
-        if found and (figure := experiment.figure(found)) is not None:
-            figure.savefig(FIGURES / f"{name}.png", dpi=150, metadata={"Description": digest(found)})
+    for name, (figure, drawn_from) in figures(ROOT / "results").items():
+        figure.savefig(FIGURES / f"{name}.png", dpi=150, metadata={"Description": drawn_from})
 
 
 if __name__ == "__main__":
