@@ -13,18 +13,18 @@ import torch
 
 import recollect as rc
 
-FRAMES, SECOND, SIDE = 6000, 10, 16
-SHAPES = ("disc", "square", "cross")
+FRAMES, SECOND, SIDE = 4000, 10, 16
+SHAPES = ("beam", "pillar", "box")
 
 
 def frames(start: int, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Frames from a moment on, count x 3 x 16 x 16, and what they show; over the day blue turns into orange."""
     generator = torch.Generator().manual_seed(seed)
     y = torch.randint(len(SHAPES), (count,), generator=generator)
-    place = torch.rand(count, 2, 1, 1, generator=generator) * 6 + 5
+    place = torch.rand(count, 2, 1, 1, generator=generator) * 2 + 7
     rows, columns = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
     down, right = (rows - place[:, 0]).abs(), (columns - place[:, 1]).abs()
-    masks = torch.stack([down**2 + right**2 < 12, torch.maximum(down, right) < 3.2, torch.minimum(down, right) < 1])
+    masks = torch.stack([down < 2, right < 2, torch.maximum(down, right) < 4])
     shown = masks[y, torch.arange(count)].float()[:, None]
     phase = math.pi * start / FRAMES
     scene = torch.tensor([0.5 - 0.4 * math.cos(phase), 0.4, 0.5 + 0.4 * math.cos(phase)]).view(1, 3, 1, 1)
@@ -45,8 +45,8 @@ def main() -> None:
     shape = (3, SIDE, SIDE)
     memory = rc.Memory(rc.ResizedPixels(shape, size=(8, 8), bits=2), capacity=500, classes=len(SHAPES), tasks=1)
     learners = {
-        "without a memory": rc.Online(model(), learning_rate=0.1),
-        "with a memory": rc.Replay(model(), rc.RecollectionModule(memory), learning_rate=0.1, batch_size=10),
+        "without a memory": rc.Online(model(), learning_rate=0.05),
+        "with a memory": rc.Replay(model(), rc.RecollectionModule(memory), learning_rate=0.05, batch_size=20),
     }
     for name, learner in learners.items():
         learned(learner)

@@ -14,7 +14,8 @@ import torch
 
 import recollect as rc
 
-BATCHES = [batch for task in rc.streams.mnist_rotations(tasks=3, train_examples=200) for batch in task.train.batches(10)]
+STREAM = rc.streams.mnist_rotations(tasks=3, train_examples=200, test_examples=1)
+BATCHES = [batch for task in STREAM for batch in task.train.batches(10)]
 STOPPED = 37  # batches
 
 

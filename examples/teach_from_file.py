@@ -1,7 +1,7 @@
 """A new model learns from a memory file and an old model, with none of the data.
 
-Run it with `python examples/teach_from_file.py`. A network learns digits, and a memory keeps them at 196 bits each. Then
-the images are gone. Another kind of network is taught from the file alone: by what the old network says of the
+Run it with `python examples/teach_from_file.py`. A network learns digits, and a memory keeps them at 196 bits each.
+Then the images are gone. Another kind of network is taught from the file: by what the old network says of the
 recollections, and, for comparison, by the labels that were kept beside them.
 """
 
