@@ -44,9 +44,9 @@ def from_arrays(
         test_tasks: the task of each of them, where ``tasks`` has a number for each example.
         test_share: held out of each class in each task where no ``test`` is given; 0 for nothing to test on.
         seed: draws what is held out, and the order if it is shuffled.
-        shuffle: whether the training examples of each task come in an order that the seed draws, or as they are
-            given. By default they are shuffled where tasks are groups of classes, since most collections are sorted by
-            class, and not elsewhere, since a stream has an order of its own.
+        shuffle: whether the examples of each task come in an order that the seed draws, or as they are given. By
+            default they are shuffled where tasks are groups of classes, since most collections are sorted by class, and
+            not elsewhere, since a stream has an order of its own.
 
     >>> images, labels = np.random.rand(100, 16, 16, 3), np.arange(100) % 10
     >>> stream = from_arrays(images, labels, tasks=5)

@@ -46,7 +46,7 @@ class Division:
             if test is not None and len(tested) == 0:
                 raise ValueError(f"there is nothing to test {name!r} on: accepted are test examples of every task")
             if shuffle:
-                rows = rows[torch.from_numpy(order.permutation(len(rows)))]
+                rows, tested = (part[torch.from_numpy(order.permutation(len(part)))] for part in (rows, tested))
             parts = ((pool, rows), (pool if test is None else test, tested))
             train, tests = (Examples(part.images[chosen], part.y[chosen]) for part, chosen in parts)
             classes = torch.cat([train.y, tests.y]).unique().tolist()
