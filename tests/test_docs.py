@@ -1,4 +1,4 @@
-"""The pages on memory files: their code and their commands run, one after the other; all links lead somewhere."""
+"""The pages on memory files and on your own images: their code and commands run, in order; all links lead somewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 import recollect as rc
@@ -18,9 +19,11 @@ from recollect.memory.file import SCHEMA
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("name", ["memory-file.md", "format.md"])
+@pytest.mark.parametrize("name", ["memory-file.md", "format.md", "own-data.md"])
 def test_the_code_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(tmp_path)
+    if name == "own-data.md":
+        take_photos(tmp_path / "photos")
     names: dict[str, object] = {}
     blocks = re.findall(r"```(python|sh)\n(.*?)```", (DOCS / name).read_text(), flags=re.DOTALL)
     for language, block in blocks:
@@ -31,6 +34,13 @@ def test_the_code_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         else:
             for line in block.splitlines():
                 run(line)
+
+
+def take_photos(folder: Path) -> None:
+    for label, kind in enumerate(("cat", "cow", "dog", "hen")):
+        (folder / kind).mkdir(parents=True)
+        for number in range(10):
+            Image.new("RGB", (40 + number, 30), (60 * label, 20 * number, 99)).save(folder / kind / f"{number}.jpg")
 
 
 def run(line: str) -> None:

@@ -60,7 +60,7 @@ def test_other_images_are_run_anew(folder: Path):
         own.decoded.cache_clear()
         made = own.experiment(folder, profile="quick", shape=SHAPE, tasks=2, storage=4)
         profile = made.profiles["quick"]
-        return len(jobs_left(made, profile, made.chosen(profile), None, folder.parent / "runs"))
+        return len(jobs_left(made, profile, [*made.chosen(profile)], None, folder.parent / "runs"))
 
     call(*arguments(folder), "--rows", "online")
     assert missing() == 4
@@ -70,11 +70,8 @@ def test_other_images_are_run_anew(folder: Path):
 
 def test_every_row_takes_the_same_storage_and_is_the_best_of_its_kind():
     code = rc.plan(shape=(3, 16, 16), storage_examples=20, items=500)
-    x = (
-        torch.rand(50, 3, 4, 4, generator=torch.Generator().manual_seed(0))
-        .repeat_interleave(4, 2)
-        .repeat_interleave(4, 3)
-    )
+    blocks = torch.rand(50, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    x = blocks.repeat_interleave(4, 2).repeat_interleave(4, 3)
     for row in own.rows(20, code, x)[1:]:
         assert row.codec is not None
         codec = row.codec(code.shape, **row.code)
