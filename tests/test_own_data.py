@@ -227,9 +227,13 @@ def test_what_is_transparent_is_white(tmp_path: Path):
 def test_pictures_are_turned_upright(tmp_path: Path):
     turned = Image.Exif()
     turned[0x0112] = 6  # a quarter turn clockwise shows it upright
-    assert np.array_equal(
-        written(tmp_path, Image.fromarray(GREY), "1.png", exif=turned).images[0, 0], np.rot90(GREY, -1)
-    )
+    found = written(tmp_path, Image.fromarray(GREY), "1.png", exif=turned)
+    assert np.array_equal(found.images[0, 0], np.rot90(GREY, -1))
+    wide = np.hstack([GREY, GREY])
+    Image.fromarray(wide).save(tmp_path / "wide.png", exif=turned)
+    with Image.open(tmp_path / "wide.png") as image:
+        (task,) = from_dataset([(image, 0)], test_share=0)
+    assert np.array_equal(task.train.images[0, 0], np.rot90(wide, -1))  # in its own shape
 
 
 @pytest.mark.parametrize("name", ["1.png", "1.jpg"])

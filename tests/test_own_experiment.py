@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,7 @@ def test_every_row_takes_the_same_storage_and_is_the_best_of_its_kind():
 
 def test_the_code_stays_small_however_large_the_images(folder: Path):
     made = own.experiment(folder, profile="quick", shape=(3, 64, 64), storage=10)
+    pickle.dumps(made)  # as for runs side by side
     (learned,) = (row for row in made.rows if row.codec is rc.DiscreteAutoencoder)
     assert 990 <= rc.bits_per_item(**learned.code) <= 1000
     assert learned.items == 32  # as many as there are to learn from

@@ -12,6 +12,7 @@ import torch
 
 import recollect as rc
 from recollect.budget import check_autoencoder_shape, raw_bits
+from recollect.checks import check_at_least
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import Course
 from recollect.streams.folder import image_files
@@ -30,7 +31,7 @@ TEST_SHARE = 0.2
 MOST_TASKS = 5
 STORAGE_SHARE = 0.01  # of the training images, by default
 COMPRESSION = 50  # recollections for each image of the storage, if there are so many
-MOST_BITS = 1000  # of a code: the codec has a parameter for each pair of them, and more
+MOST_BITS = 1000  # of a code: the parameters of the codec grow with its square
 SAMPLE = 500  # training images by which pixels and JPEG are fitted to their bits
 JPEG_QUALITY, JPEG_SHARE = 10, 0.95  # a slot holds this share of the images at this quality at least
 QUICK = 1000  # training images
@@ -120,7 +121,7 @@ def experiment(
     shape = check_autoencoder_shape(shape)
     classes = rc.streams.class_names(path)
     files = [file for name in classes for file in image_files(path / name)]
-    tasks = min(MOST_TASKS, len(classes)) if tasks is None else tasks
+    tasks = min(MOST_TASKS, len(classes)) if tasks is None else check_at_least("tasks", tasks, 1)
     stream = FolderStream(path, shape, tasks)
     most = math.ceil(QUICK / tasks) if profile == "quick" else len(files)
     seen = stream(0, tasks=tasks, train_examples=most, test_examples=len(files))
@@ -132,10 +133,10 @@ def experiment(
     items = min(COMPRESSION * storage, len(images))
     bits = min(storage * raw_bits(shape) // items, MOST_BITS)
     code = rc.plan(shape=shape, storage_examples=items * bits / raw_bits(shape), items=items)
-    quick = profile == "quick"
+    quick, name = profile == "quick", path.resolve().name
     return Own(
         name="own",
-        title=f"{path.name}: {len(files):,} images of {len(classes)} classes, accuracy on all tasks after the last",
+        title=f"{name}: {len(files):,} images of {len(classes)} classes, accuracy on all tasks after the last",
         answers="Which memory keeps most of your own images in the same storage?",
         course=Course(
             stream=stream,
@@ -156,7 +157,7 @@ def experiment(
                 train_examples=max(len(task.train) for task in seen),
                 test_examples=200 if quick else max(len(task.test) for task in seen),
                 matrix_examples=50 if quick else 100,
-                stream=f"folder:{path}",
+                stream=f"folder:{name}",
                 shape="x".join(map(str, shape)),
                 contents=contents(path, files),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import torch
@@ -68,7 +68,7 @@ class Division:
         if self.tasks is None:
             return [sorted({*classes, *tested})]
         if not are_groups(self.tasks):
-            number = check_at_least("tasks", self.tasks, 1)  # pyright: ignore[reportArgumentType]
+            number = check_at_least("tasks", cast("int", self.tasks), 1)
             if number > len(classes):
                 raise ValueError(f"tasks={number}: accepted are 1 to {len(classes)}, as many as there are classes")
             return [part.tolist() for part in np.array_split(classes, number)]
@@ -82,7 +82,7 @@ class Division:
 
     def _by_number(self, y: torch.Tensor, test_y: torch.Tensor, names: Sequence[str]) -> list[Rows]:
         """The tasks, where each example says which task it is of."""
-        numbers = torch.from_numpy(check_integers("tasks", self.tasks, len(y), MOST))  # pyright: ignore
+        numbers = torch.from_numpy(check_integers("tasks", cast("IntegerLike", self.tasks), len(y), MOST))
         others = numbers[:0]
         if len(test_y):
             if self.test_tasks is None:

@@ -73,6 +73,7 @@ def from_anything(image: Any, shape: tuple[int, int, int] | None) -> Pixels:
             raise ValueError(f"an image of shape {pixels.shape}: accepted are {shape}, or 1 or 3 channels to be scaled")
         image = Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
     if shape is None:
+        image = ImageOps.exif_transpose(image)  # before its sides are read
         channels = 1 if image.mode in {"1", "L"} or image.mode.startswith("I") else 3
         shape = (channels, image.height, image.width)
     return from_picture(image, shape)

@@ -17,7 +17,7 @@ def counted(items: Sequence[T], what: str) -> Iterator[T]:
     """The items, and every five seconds a line on the standard error stream that says how many were taken."""
     started = spoke = time.monotonic()
     for number, item in enumerate(items):
-        if (now := time.monotonic()) - spoke >= EVERY:
+        if (now := time.monotonic()) - spoke >= EVERY and number:
             spoke = now
             left = (now - started) / number * (len(items) - number)
             print(f"{what}: {number:,} of {len(items):,} images, about {left:.0f} s left", file=sys.stderr, flush=True)
