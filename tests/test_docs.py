@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 import recollect as rc
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = sorted([README, *DOCS.rglob("*.md")])
-RUN = {"memory-file.md", "format.md"}  # pages whose commands belong to their code, and are run with it
+RUN = {"memory-file.md", "format.md", "own-data.md"}  # pages whose commands belong to their code, and are run with it
 LEARNERS = ("Online", "Replay", "GEM", "EWC", "LwF", "ICaRL", "Offline")
 
 
@@ -52,6 +53,8 @@ def short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("page", [*filter(with_code, PAGES)], ids=name_of)
 def test_the_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(tmp_path)
+    if page.name == "own-data.md":
+        take_photos(tmp_path / "photos")
     names: dict[str, object] = {}
     for language, block in re.findall(r"```(python|sh)\n(.*?)```", page.read_text(), flags=re.DOTALL):
         if language == "python":
@@ -62,6 +65,13 @@ def test_the_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         elif page.name in RUN:
             for line in block.splitlines():
                 run(line)
+
+
+def take_photos(folder: Path) -> None:
+    for label, kind in enumerate(("cat", "cow", "dog", "hen")):
+        (folder / kind).mkdir(parents=True)
+        for number in range(10):
+            Image.new("RGB", (40 + number, 30), (60 * label, 20 * number, 99)).save(folder / kind / f"{number}.jpg")
 
 
 def run(line: str) -> None:
@@ -118,7 +128,7 @@ def test_commands_are_ones_that_there_are():
         if program == "recollect":
             result = CliRunner().invoke(app, [*words, "--help"])  # refuses options that there are not, and runs nothing
             assert result.exit_code == 0, result.output
-            if words[0] in {"run", "table"}:
+            if words[0] in {"run", "table"} and "--stream" not in words:
                 experiment, options = EXPERIMENTS[words[1]], dict(itertools.pairwise(words))
                 profile = experiment.profiles[options.get("--profile", "standard")]
                 assert experiment.chosen(profile, [options["--rows"]] if "--rows" in options else [])

@@ -156,6 +156,40 @@ def test_a_model_that_takes_the_task_is_given_the_task_of_each_example():
     assert model.asked == [[1], [2, 1, 1, 1, 1, 1], [3]]
 
 
+TASKLESS = [name for name in LEARNERS if name.startswith(("online", "replay", "offline"))]
+
+
+@pytest.mark.parametrize("name", TASKLESS)
+def test_a_stream_without_tasks_is_learned_as_one_task(name: str):
+    without, one = LEARNERS[name](), LEARNERS[name]()
+    for x, y, _ in batches():
+        without.observe(x, y)
+        one.observe(x, y, 0)
+    without.finish()
+    one.finish()
+    assert torch.equal(parameters(without), parameters(one))
+    x = batches()[0][0]
+    assert torch.equal(without.predict(x), one.predict(x, 0))
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in TASKLESS])
+def test_a_learner_that_needs_tasks_says_why_and_changes_nothing(name: str):
+    learner = LEARNERS[name]()
+    before = parameters(learner)
+    with pytest.raises(ValueError, match=f"{type(learner).__name__} (acts when a task ends|keeps the loss)"):
+        learner.observe(X_ONE, 3)
+    assert torch.equal(parameters(learner), before)
+
+
+def test_a_model_that_takes_the_task_is_not_left_to_guess():
+    model = TaskModel()
+    learner = replay(rc.RawPixels(SHAPE), "reservoir", model)
+    for call in (lambda: learner.observe(X_ONE, 3), lambda: learner.predict(X_ONE)):
+        with pytest.raises(ValueError, match="TaskModel takes one: accepted is the number of the task"):
+            call()
+    assert (model.asked, learner.memory.seen) == ([], 0)
+
+
 def test_a_wrapped_model_is_still_given_the_task():
     model = TaskModel()
     rc.Online(nn.DataParallel(model)).observe(X_ONE, 3, task=1)

@@ -16,7 +16,7 @@ from rich.console import Console
 import recollect as rc
 from recollect.inspection import damage, facts
 from recollect.inspection.waiting import waiting
-from recollect.lab import results, runner
+from recollect.lab import own, results, runner
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.show import as_json, listing, table
 from recollect.memory.file import DamagedFileError, MemoryFileError, reading
@@ -72,8 +72,16 @@ def list_experiments() -> None:
 
 @app.command()
 def run(
-    name: Name,
+    name: Annotated[str | None, typer.Argument(help="the experiment, as `recollect list` names it")] = None,
     *,
+    stream: Annotated[
+        str | None, typer.Option(help="folder:PATH, in place of a name: your own images, a folder for each class")
+    ] = None,
+    shape: Annotated[str | None, typer.Option(help="with --stream: what images are scaled to (3x32x32)")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="with --stream: groups that classes come in (5)")] = None,
+    storage: Annotated[
+        int | None, typer.Option(min=1, help="with --stream: images that a memory may take (1 % of them)")
+    ] = None,
     profile: ProfileName = "standard",
     seeds: Annotated[int | None, typer.Option(min=1, help="how many seeds, from 0 (default: the profile's)")] = None,
     rows: Rows = None,
@@ -85,7 +93,10 @@ def run(
     as_json_object: AsJson = False,
 ) -> None:
     """Run an experiment and show its table. Each run is written as it ends; a stopped command goes on when repeated."""
-    experiment, chosen = _find(name, profile)
+    of_stream = {"shape": shape, "tasks": tasks, "storage": storage}
+    experiment, chosen = _find(name, profile) if stream is None else _own(name, stream, profile, of_stream)
+    if stream is None and (extra := [f"--{option}" for option, value in of_stream.items() if value is not None]):
+        raise typer.BadParameter(f"{', '.join(extra)}: accepted with --stream only")
     wanted = _rows(experiment, chosen, rows)
     try:
         jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
@@ -148,12 +159,8 @@ def plan(
 ) -> None:
     """The code shape for a storage constraint: two of storage, items, and variables with categories."""
     try:
-        sizes = tuple(int(part) for part in shape.lower().split("x"))
-    except ValueError:
-        raise typer.BadParameter(f"shape={shape!r}: accepted is channels x height x width, such as 3x32x32") from None
-    try:
         found = rc.plan(
-            shape=sizes,
+            shape=_shape(shape),
             storage_examples=storage,
             items=items,
             variables=variables,
@@ -300,7 +307,31 @@ def _say(text: str, console: Console = out) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _find(name: str, profile: str) -> tuple[AnyExperiment, Profile]:
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise typer.BadParameter(f"shape={text!r}: accepted is channels x height x width, such as 3x32x32") from None
+
+
+def _own(name: str | None, stream: str, profile: str, settings: dict[str, Any]) -> tuple[AnyExperiment, Profile]:
+    """The experiment on a stream of the user's own."""
+    kind, _, path = stream.partition(":")
+    if name is not None or kind != "folder" or not path:
+        raise typer.BadParameter(f"{name or ''} --stream {stream}: accepted is --stream folder:PATH, and no name")
+    given = {option: value for option, value in settings.items() if value is not None}
+    if "shape" in given:
+        given["shape"] = _shape(given["shape"])
+    try:
+        experiment = own.experiment(Path(path), profile=profile, **given)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    return experiment, experiment.profiles[profile]
+
+
+def _find(name: str | None, profile: str) -> tuple[AnyExperiment, Profile]:
+    if name is None:
+        raise typer.BadParameter("no name: accepted is that of an experiment, or --stream folder:PATH")
     if name not in EXPERIMENTS:
         raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
     experiment = EXPERIMENTS[name]

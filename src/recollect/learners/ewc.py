@@ -44,6 +44,8 @@ class EWC(Learner):
     18288
     """
 
+    needs_tasks = "acts when a task ends"
+
     def __init__(
         self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 100.0, items: int = 1000
     ) -> None:
@@ -59,10 +61,10 @@ class EWC(Learner):
         self._labels = torch.empty(0, dtype=torch.int64)
         self._example = 1
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream, all of one task."""
         x = check_images(x)
-        labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
+        labels, tasks = integers("y", y, len(x)), integers("task", self._for_learner(task), len(x))
         current = one_task(tasks)
         gradient = self._gradient(x, labels, tasks)
         if self._task != current:

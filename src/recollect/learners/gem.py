@@ -44,6 +44,8 @@ class GEM(Learner):
     ...     learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10), task)
     """
 
+    needs_tasks = "keeps the loss on each earlier task from growing"
+
     def __init__(
         self,
         model: nn.Module,
@@ -67,10 +69,10 @@ class GEM(Learner):
         """The memory of the module."""
         return self.module.memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
         memory = self.module.memory
-        x, labels, tasks = memory.check(x, y, task)
+        x, labels, tasks = memory.check(x, y, self._for_learner(task))
 
         # Scalable Recollection Module training.
         self.module.rehearse_checked(x, self.batch_size if self.module.rehearses else 0)

@@ -63,6 +63,8 @@ class ICaRL(Learner):
     [2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     """
 
+    needs_tasks = "acts when a task ends"
+
     def __init__(
         self,
         model: nn.Module,
@@ -99,10 +101,10 @@ class ICaRL(Learner):
         """The memory of the module."""
         return self.module.memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream, all of one task. Examples that cannot be taken change nothing."""
         memory = self.memory
-        x, labels, tasks = memory.check(x, y, task)
+        x, labels, tasks = memory.check(x, y, self._for_learner(task))
         current = one_task(tasks)
         self._check_room(labels)
         if self._task not in {None, current}:

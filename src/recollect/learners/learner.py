@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 class Learner(ABC):
     """A predictive model that is trained by `observe`, batch by batch as the stream brings them.
 
-    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``. A
-    learner of your own can be saved if its class is marked with `recollect.rebuild.rebuildable`.
+    The model is called as ``model(x, task)`` if its forward has an argument of that name, else as ``model(x)``. In a
+    stream without tasks none is given: `observe(x, y)` and `predict(x)`. A learner of your own can be saved if its
+    class is marked with `recollect.rebuild.rebuildable`.
     """
+
+    needs_tasks: ClassVar[str] = ""  # why, for a learner that has no use of a stream without them
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
@@ -50,7 +53,7 @@ class Learner(ABC):
         return None
 
     @abstractmethod
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream."""
 
     def finish(self) -> None:  # noqa: B027
@@ -105,11 +108,29 @@ class Learner(ABC):
         """Take over what `_state` gave."""
 
     @torch.no_grad()
-    def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:
+    def predict(self, x: torch.Tensor, task: IntegerLike | None = None) -> torch.Tensor:
         """The most probable class of each example."""
         x = check_images(x)
+        tasks = integers("task", self._for_model(task), len(x))
         self.model.eval()
-        return self._logits(x, integers("task", task, len(x))).argmax(-1)
+        return self._logits(x, tasks).argmax(-1)
+
+    def _for_learner(self, task: IntegerLike | None) -> IntegerLike:
+        """The task that was given, or 0 in a stream without tasks if learner and model can do without them."""
+        if task is None and self.needs_tasks:
+            raise ValueError(
+                f"no task is given, and {type(self).__name__} {self.needs_tasks}: accepted is the number of the task; "
+                f"Online, Replay and Offline can do without"
+            )
+        return self._for_model(task)
+
+    def _for_model(self, task: IntegerLike | None) -> IntegerLike:
+        if task is None and self._takes_task:
+            raise ValueError(
+                f"no task is given, and the model {type(self.model).__name__} takes one: accepted is the number of the "
+                f"task, 0 where there is only one"
+            )
+        return 0 if task is None else task
 
     def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
         """One step of gradient descent on the cross entropy."""

@@ -48,6 +48,8 @@ class LwF(Learner):
     True
     """
 
+    needs_tasks = "acts when a task ends"
+
     def __init__(self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 1.0) -> None:
         super().__init__(model, learning_rate)
         if not strength >= 0:
@@ -58,10 +60,10 @@ class LwF(Learner):
         self._task: int | None = None
         self._example = 1
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream, all of one task."""
         x = check_images(x)
-        labels, tasks = integers("y", y, len(x)), integers("task", task, len(x))
+        labels, tasks = integers("y", y, len(x)), integers("task", self._for_learner(task), len(x))
         current = one_task(tasks)
         teacher = self._teacher if self._task in {None, current} else self._copied()
 

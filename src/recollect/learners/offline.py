@@ -48,9 +48,9 @@ class Offline(Learner):
         """The memory."""
         return self._memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Keep a batch of the stream."""
-        self.memory.write(x, y, task)
+        self.memory.write(x, y, self._for_learner(task))
 
     def finish(self) -> None:
         """Train on what was kept."""

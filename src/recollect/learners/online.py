@@ -27,7 +27,7 @@ class Online(Learner):
     def __init__(self, model: nn.Module, *, learning_rate: float = 0.01) -> None:
         super().__init__(model, learning_rate)
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream."""
         x = check_images(x)
-        self._step(x, integers("y", y, len(x)), integers("task", task, len(x)))
+        self._step(x, integers("y", y, len(x)), integers("task", self._for_learner(task), len(x)))

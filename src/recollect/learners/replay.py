@@ -60,10 +60,10 @@ class Replay(Learner):
         """The memory of the module."""
         return self.module.memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
+    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
         memory = self.module.memory
-        x, labels, tasks = memory.check(x, y, task)
+        x, labels, tasks = memory.check(x, y, self._for_learner(task))
 
         # Scalable Recollection Module training; x_1 and y_1 are its first sample set.
         recollected = self.module.rehearse_checked(x, self.batch_size)

@@ -1,0 +1,223 @@
+"""Your own images: what each memory keeps of them in the same storage (``recollect run --stream folder:PATH``)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import torch
+
+import recollect as rc
+from recollect.budget import check_autoencoder_shape, raw_bits
+from recollect.checks import check_at_least
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.course import Course
+from recollect.streams.folder import image_files
+from recollect.streams.task import Examples, Task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import nn
+
+    from recollect.budget import Plan
+    from recollect.lab.continual import ContinualRun
+    from recollect.lab.experiment import Settings
+
+TEST_SHARE = 0.2
+MOST_TASKS = 5
+STORAGE_SHARE = 0.01  # of the training images, by default
+COMPRESSION = 50  # recollections for each image of the storage, if there are so many
+MOST_BITS = 1000  # of a code: the parameters of the codec grow with its square
+SAMPLE = 500  # training images by which pixels and JPEG are fitted to their bits
+JPEG_QUALITY, JPEG_SHARE = 10, 0.95  # a slot holds this share of the images at this quality at least
+QUICK = 1000  # training images
+TRAINING: Settings = {"learning_rate": 0.03, "batch_size": 10, "steps": 1}  # as in Table 2, for every memory
+CODEC_TRAINING: Settings = {"steps": 1, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 10)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnProfile(ContinualProfile):
+    """How much of which images: runs of others are not taken for runs of these."""
+
+    stream: str
+    shape: str
+    contents: str  # a checksum of the names and sizes of the files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Continual):
+    """Learners on a user's own images, for which there is no paper."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is kept, and how much is retained."""
+        return super().columns[:4]
+
+    def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
+        """The cells of a row, in the order of the columns."""
+        return super().cells(row, runs)[:4]
+
+
+@dataclass(frozen=True)
+class FolderStream:
+    """The streams of a folder, one for each seed: its classes in groups. They are decoded once for all seeds."""
+
+    path: Path
+    shape: tuple[int, int, int]
+    groups: int
+
+    def __call__(
+        self, seed: int, *, tasks: int, train_examples: int, test_examples: int, validation: bool = False
+    ) -> list[Task]:
+        """The tasks. Nothing is chosen by their test examples, so that validation needs no others."""
+        pool = decoded(self.path, self.shape)
+        stream = rc.streams.from_arrays(pool.images, pool.y, tasks=self.groups, test_share=TEST_SHARE, seed=seed)
+        return [
+            Task(
+                name=task.name,
+                train=Examples(task.train.images[:train_examples], task.train.y[:train_examples]),
+                test=Examples(task.test.images[:test_examples], task.test.y[:test_examples]),
+                classes=task.classes,
+            )
+            for task in stream[:tasks]
+        ]
+
+
+@lru_cache(maxsize=1)
+def decoded(path: Path, shape: tuple[int, int, int]) -> Examples:
+    """All images of a folder."""
+    return rc.streams.from_folder(path, shape=shape, test_share=0)[0].train
+
+
+def model(stream: list[Task], seed: int, *, classes: int, channels: int, tasks: int) -> nn.Module:
+    """The ResNet-18 with all its outputs for every task: nobody will say which of them an image is of."""
+    return rc.models.ResNet18([range(classes)] * tasks, classes=classes, channels=channels, seed=seed)
+
+
+def experiment(
+    path: Path,
+    *,
+    profile: str = "standard",
+    shape: tuple[int, int, int] = (3, 32, 32),
+    tasks: int | None = None,
+    storage: int | None = None,
+) -> Own:
+    """The experiment on the images of a folder, with a folder for each class.
+
+    Args:
+        path: the folder.
+        profile: "standard" is all images and three seeds, "quick" a thousand images and one seed.
+        shape: that images are scaled to.
+        tasks: groups that the classes come in, one after the other; as many as 5 by default.
+        storage: in images, what each memory may take; a hundredth of the training images by default, and one for each
+            class at least.
+    """
+    if profile not in ("quick", "standard"):
+        raise ValueError(f"profile={profile!r}: accepted are 'quick', 'standard'")
+    shape = check_autoencoder_shape(shape)
+    classes = rc.streams.class_names(path)
+    files = [file for name in classes for file in image_files(path / name)]
+    tasks = min(MOST_TASKS, len(classes)) if tasks is None else check_at_least("tasks", tasks, 1)
+    stream = FolderStream(path, shape, tasks)
+    most = math.ceil(QUICK / tasks) if profile == "quick" else len(files)
+    seen = stream(0, tasks=tasks, train_examples=most, test_examples=len(files))
+    images = torch.cat([task.train.images for task in seen])
+    if storage is None:
+        storage = max(len(classes), round(STORAGE_SHARE * len(images)))
+    if not 1 <= storage < len(images):
+        raise ValueError(f"storage={storage}: accepted are 1 to {len(images) - 1}, fewer than are learned from")
+    items = min(COMPRESSION * storage, len(images))
+    bits = min(storage * raw_bits(shape) // items, MOST_BITS)
+    code = rc.plan(shape=shape, storage_examples=items * bits / raw_bits(shape), items=items)
+    quick, name = profile == "quick", path.resolve().name
+    return Own(
+        name="own",
+        title=f"{name}: {len(files):,} images of {len(classes)} classes, accuracy on all tasks after the last",
+        answers="Which memory keeps most of your own images in the same storage?",
+        course=Course(
+            stream=stream,
+            shape=shape,
+            classes=len(classes),
+            tasks=tasks,
+            examples=math.ceil(len(images) / tasks),
+            model=partial(model, classes=len(classes), channels=shape[0], tasks=tasks),
+            step=4e-3,
+            image=5e-3 * shape[1] * shape[2] / 32**2,
+        ),
+        rows=rows(storage, code, images[torch.linspace(0, len(images) - 1, SAMPLE).long().unique()].float() / 255),
+        profiles={
+            profile: OwnProfile(
+                name=profile,
+                seeds=1 if quick else 3,
+                tasks=tasks,
+                train_examples=max(len(task.train) for task in seen),
+                test_examples=200 if quick else max(len(task.test) for task in seen),
+                matrix_examples=50 if quick else 100,
+                stream=f"folder:{name}",
+                shape="x".join(map(str, shape)),
+                contents=contents(path, files),
+            )
+        },
+        notes=(
+            f"Classes come in {tasks} groups, one after the other, and the model is not told which.",
+            f"Storage, in images, is that of codes; the learned codec takes {code.bill.codec / raw_bits(shape):,.0f} "
+            f"images more. Bits are those of an item.",
+        ),
+    )
+
+
+def rows(storage: int, code: Plan, x: torch.Tensor) -> tuple[ContinualRow, ...]:
+    """No memory, and replay from memories that take the same storage; ``x`` are some of the images."""
+    bits = storage * raw_bits(code.shape)
+    memories: dict[str, Settings] = {
+        "Real Storage": {"codec": rc.RawPixels, "items": storage},
+        "Resized Pixels": {"codec": rc.ResizedPixels, "code": pixels(code, x), "items": code.items},
+    }
+    slot = jpeg_bits(code, x)
+    if slot is not None and bits // slot > storage:
+        memories["JPEG"] = {"codec": rc.JPEG, "code": {"bits": slot}, "items": min(bits // slot, code.items)}
+    memories["Recollections"] = {
+        "codec": rc.DiscreteAutoencoder,
+        "code": {"variables": code.variables, "categories": code.categories},
+        "items": code.items,
+        "training": CODEC_TRAINING,
+    }
+    replay = (
+        ContinualRow(name=f"Replay {kind} {storage}", storage=storage, learner=rc.Replay, settings=TRAINING, **memory)
+        for kind, memory in memories.items()
+    )
+    online = ContinualRow(name="Online", learner=rc.Online, settings={"learning_rate": TRAINING["learning_rate"]})
+    return (online, *replay)
+
+
+def pixels(code: Plan, x: torch.Tensor) -> Settings:
+    """The size and the bits of a value that lose least of the images, in no more bits than a code has."""
+    channels, height, width = code.shape
+    tried = {}
+    for bits in range(1, 9):
+        values = code.bits_per_item // (channels * bits)
+        down = min(height, max(1, round(math.sqrt(values * height / width))))
+        right = min(width, values // down)
+        if right:
+            codec = rc.ResizedPixels(code.shape, size=(down, right), bits=bits)
+            tried[down, right, bits] = float((codec.decode(codec.encode(x)) - x).abs().mean())
+    down, right, bits = min(tried, key=lambda size: tried[size])
+    return {"size": (down, right), "bits": bits}
+
+
+def jpeg_bits(code: Plan, x: torch.Tensor) -> int | None:
+    """Bits of a slot that holds nearly all images at a low quality, or those of a code if these are more."""
+    if code.shape[0] not in (1, 3):
+        return None
+    needed = rc.JPEG(code.shape, bits=16, quality=JPEG_QUALITY).data_bits(x).double().quantile(JPEG_SHARE)
+    return max(code.bits_per_item, 8 * math.ceil(float(needed) / 8) + 8)  # and a byte for the quality
+
+
+def contents(path: Path, files: list[Path]) -> str:
+    """A checksum of the names and sizes of files: runs on other files are made anew."""
+    listed = "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files)
+    return hashlib.blake2b(listed.encode(), digest_size=8).hexdigest()
