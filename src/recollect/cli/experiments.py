@@ -1,0 +1,133 @@
+"""Experiments: `recollect list`, `run` and `table`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import torch
+import typer
+
+from recollect.cli.common import AsJson, app, out, remarks, say
+from recollect.lab import results, runner
+from recollect.lab.experiments import EXPERIMENTS
+from recollect.lab.show import as_json, listing, table
+from recollect.memory.file import MemoryFileError
+
+if TYPE_CHECKING:
+    from recollect.lab.experiment import AnyExperiment, Profile, Row
+
+Name = Annotated[str, typer.Argument(help="the experiment, as `recollect list` names it")]
+ProfileName = Annotated[str, typer.Option("--profile", "-p", help="quick, standard or paper")]
+Rows = Annotated[list[str] | None, typer.Option(help="only rows whose names have this part; may be given again")]
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """The experiments, what each answers and about how long it takes on two cores, with --jobs 2."""
+    out.print(listing(EXPERIMENTS.values()))
+
+
+@app.command()
+def run(
+    name: Name,
+    *,
+    profile: ProfileName = "standard",
+    seeds: Annotated[int | None, typer.Option(min=1, help="how many seeds, from 0 (default: the profile's)")] = None,
+    rows: Rows = None,
+    folder: Annotated[Path, typer.Option("--out", help="folder for the runs; what is there is not run again")] = Path(
+        "runs"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="runs side by side, with a thread each if more than one")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cpu, or a device of PyTorch such as cuda")] = "auto",
+    as_json_object: AsJson = False,
+) -> None:
+    """Run an experiment and show its table. Each run is written as it ends; a stopped command goes on when repeated."""
+    experiment, chosen = _find(name, profile)
+    wanted = _rows(experiment, chosen, rows)
+    try:
+        jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
+    if done := runs - len(jobs_left):
+        remarks.print(f"{done} of {runs} runs are in {folder} already.")
+    try:  # in this process, so that workers find the data and do not all download it
+        if jobs_left:
+            experiment.prepare(chosen, [job.row for job in jobs_left])
+    except (OSError, ValueError) as error:  # data that is not there, or is not what it should be
+        say(str(error), remarks)
+        raise typer.Exit(1) from None
+    try:
+        runner.run(jobs_left, partial(results.write, folder), workers=jobs, console=remarks)
+    except KeyboardInterrupt:
+        remarks.print(f"Stopped. Finished runs are in {folder}; the same command goes on from there.")
+        raise typer.Exit(130) from None
+    except (MemoryFileError, OSError) as error:  # such as a full disk
+        remarks.print(f"{error}\nFinished runs are in {folder}; the same command goes on from the last checkpoint.")
+        raise typer.Exit(1) from None
+    found = results.summaries(folder, experiment, chosen, wanted, seeds or chosen.seeds)
+    _show(experiment, chosen, found, as_json_object)
+
+
+@app.command("table")
+def show_table(
+    name: Name,
+    *,
+    profile: ProfileName = "standard",
+    rows: Rows = None,
+    folder: Annotated[Path, typer.Option("--results", help="folder of recorded runs")] = Path("results"),
+    as_json_object: AsJson = False,
+) -> None:
+    """The table of recorded runs; nothing is run."""
+    experiment, chosen = _find(name, profile)
+    try:
+        found = results.summaries(folder, experiment, chosen, _rows(experiment, chosen, rows))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not found:
+        raise typer.BadParameter(
+            f"{folder} has no runs of {name} in profile {profile} with the settings of this version; "
+            f"`recollect run {name} --profile {profile} --out {folder}` makes them"
+        )
+    _show(experiment, chosen, found, as_json_object)
+
+
+def _find(name: str, profile: str) -> tuple[AnyExperiment, Profile]:
+    if name not in EXPERIMENTS:
+        raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
+    experiment = EXPERIMENTS[name]
+    if profile not in experiment.profiles:
+        raise typer.BadParameter(f"profile={profile!r}: accepted are {', '.join(experiment.profiles)}")
+    return experiment, experiment.profiles[profile]
+
+
+def _rows(experiment: AnyExperiment, profile: Profile, words: list[str] | None) -> list[Row]:
+    try:
+        return experiment.chosen(profile, words or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise typer.BadParameter(f"device={name!r}: {error}") from None
+    return device
+
+
+def _show(
+    experiment: AnyExperiment, profile: Profile, found: list[results.Summary[Any, Any]], as_json_object: bool
+) -> None:
+    if as_json_object:
+        print(json.dumps(as_json(experiment, profile, found)))
+    else:
+        out.print(table(experiment, profile, found))
+        for note in experiment.notes:
+            out.print(note, highlight=False)
