@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import recollect as rc
 from recollect.lab.codec_run import CodecRun, execute
+from recollect.lab.colours import looks
 from recollect.lab.cost import codec_step_seconds, coding_seconds
 from recollect.lab.course import CIFAR100, Course, StreamProfile
 from recollect.lab.experiment import Experiment, Row, Settings, silent
@@ -171,7 +172,9 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
             block: {summary.row.name: [run.distortion for run in summary.runs] for summary in rows}
             for block, rows in by_block(found)
         }
-        return curves(panels, x="tasks so far", y="distortion on their test images")
+        return curves(
+            panels, looks(summary.row for summary in found), x="tasks so far", y="distortion on their test images"
+        )
 
 
 def _cell(each: list[float]) -> str:
