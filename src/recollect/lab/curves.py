@@ -23,16 +23,16 @@ def curves(panels: Mapping[str, Curves], looks: Mapping[str, Look], *, x: str, y
     figure = Figure(figsize=(1 + 5 * len(panels), 4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, named) in zip(axes, panels.items(), strict=True):
-        draw_curves(axis, named, looks)
+        draw_curves(axis, looks, named)
         axis.set(title=title, xlabel=x, ylabel=y)
         axis.legend()
     return figure
 
 
-def draw_curves(axis: Axes, named: Curves, looks: Mapping[str, Look]) -> None:
+def draw_curves(axis: Axes, looks: Mapping[str, Look], named: Curves) -> None:
     """The curves of one panel."""
     for name, seeds in named.items():
-        values, look = np.array(seeds), looks[name]
+        values, look = np.array(seeds, dtype=float), looks[name]
         numbers = np.arange(1, values.shape[1] + 1)
         axis.plot(numbers, values.mean(0), label=name, **look.drawn)
         axis.fill_between(numbers, values.min(0), values.max(0), color=look.colour, alpha=0.15, linewidth=0)
