@@ -32,6 +32,7 @@ def test_colours_are_readable_on_both_pages(shade: str, page: str):
 
 
 def test_no_two_methods_look_alike():
+    assert not {*COLOURS.values()} & {*BILL.values()}
     for one, other in itertools.combinations(COLOURS.values(), 2):
         apart = sum((a - b) ** 2 for a, b in zip(linear(one), linear(other), strict=True)) ** 0.5
         assert apart > 0.09, (one, other)

@@ -1,9 +1,11 @@
-"""Experiments: `recollect list`, `run` and `table`."""
+"""Experiments: `recollect list`, `run`, `table` and `report`."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ import torch
 import typer
 
 from recollect.cli.common import AsJson, app, out, remarks, say
+from recollect.inspection.waiting import waiting
 from recollect.lab import results, runner
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.show import as_json, listing, table
@@ -18,6 +21,7 @@ from recollect.memory.file import MemoryFileError
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment, Profile, Row
+    from recollect.lab.job import AnyJob
 
 Name = Annotated[str, typer.Argument(help="the experiment, as `recollect list` names it")]
 ProfileName = Annotated[str, typer.Option("--profile", "-p", help="quick, standard or paper")]
@@ -42,6 +46,10 @@ def run(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="runs side by side, with a thread each if more than one")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, or a device of PyTorch such as cuda")] = "auto",
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="a folder for TensorBoard: accuracy, distortion and images after each task"),
+    ] = None,
     as_json_object: AsJson = False,
 ) -> None:
     """Run an experiment and show its table. Each run is written as it ends; a stopped command goes on when repeated."""
@@ -51,6 +59,8 @@ def run(
         jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    if tensorboard is not None:
+        jobs_left = _with_diaries(jobs_left, experiment, tensorboard)
     runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
     if done := runs - len(jobs_left):
         remarks.print(f"{done} of {runs} runs are in {folder} already.")
@@ -95,6 +105,29 @@ def show_table(
     _show(experiment, chosen, found, as_json_object)
 
 
+@app.command("report")
+def write_report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="folder of recorded runs")
+    ] = Path("results"),
+    *,
+    page: Annotated[Path, typer.Option("--out", dir_okay=False, help="the page")] = Path("report.html"),
+) -> None:
+    """One HTML page of all recorded runs: tables, figures, recollections, and what was run. Nothing is run.
+
+    The page is a single file that needs no network.
+    """
+    from recollect.lab.report import report  # noqa: PLC0415 - matplotlib takes its time to load
+
+    try:
+        with waiting(remarks, f"Drawing {page}"):
+            text = report(folder)
+        page.write_text(text, encoding="utf-8")
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from None
+    say(f"{page}, {len(text) / 1e6:.1f} MB")
+
+
 def _find(name: str, profile: str) -> tuple[AnyExperiment, Profile]:
     if name not in EXPERIMENTS:
         raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
@@ -109,6 +142,18 @@ def _rows(experiment: AnyExperiment, profile: Profile, words: list[str] | None) 
         return experiment.chosen(profile, words or ())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _with_diaries(jobs: list[AnyJob], experiment: AnyExperiment, folder: Path) -> list[AnyJob]:
+    """The runs, each with a folder of its own that it writes to, in whatever process it is made."""
+    if not experiment.keeps_diary:
+        able = ", ".join(name for name, other in EXPERIMENTS.items() if other.keeps_diary)
+        raise typer.BadParameter(f"--tensorboard with {experiment.name}: accepted are experiments on a stream, {able}")
+    if find_spec("tensorboard") is None:
+        raise typer.BadParameter("--tensorboard needs TensorBoard: `pip install 'recollect[tensorboard]'` installs it")
+    names = ((job.experiment.name, job.profile.name, job.row.name, job.seed) for job in jobs)
+    paths = (results.path_of(folder, *name).with_suffix("") for name in names)
+    return [replace(job, diary=path) for job, path in zip(jobs, paths, strict=True)]
 
 
 def _device(name: str) -> torch.device:

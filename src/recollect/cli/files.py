@@ -73,7 +73,7 @@ def show(
     target = file.with_name(f"{file.stem}-recollections.png") if picture is None else picture
     if target.suffix.lower() != ".png" or target.resolve() == file.resolve():
         raise typer.BadParameter(f"{target}: accepted is another file, with a name that ends in .png")
-    memory = _opened(file)
+    memory = opened(file)
     try:
         with waiting(remarks, f"Drawing {target}"):
             drawn = draw_memory(memory, target, items=items, task=task, label=label)
@@ -99,7 +99,7 @@ def forget(
     A learner in the file stays there, and what its model and the codec learned from the items does, too.
     """
     wanted = _ids(ids, ids_file)
-    memory = _opened(file)
+    memory = opened(file)
     try:
         gone = memory.forget(ids=wanted, task=task, label=label)
     except ValueError as error:
@@ -134,7 +134,8 @@ def _reading(path: Path) -> Iterator[Watch]:
         raise typer.BadParameter(str(error)) from None
 
 
-def _opened(path: Path) -> rc.Memory:
+def opened(path: Path) -> rc.Memory:
+    """The memory of a file, or the end of the command with what is wrong."""
     with _reading(path) as watch, reading(path, watch) as reader:
         return restored(rc.Memory, reader, None)
 

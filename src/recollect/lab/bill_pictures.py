@@ -47,7 +47,7 @@ def _images(summary: Summary[Any, Any], kinds: Sequence[str], example: int) -> f
 
 def _bars(title: str, rows: list[Summary[Any, Any]], kinds: list[str], example: int, most: float) -> Panel:
     """A bar for each row under its name, so that long names take no room beside it."""
-    figure, axes = empty(0.4 + BAR * len(rows))
+    figure, axes = empty(0.65 + BAR * len(rows))
     places = range(len(rows))
     ends = [0.0] * len(rows)
     used = [kind for kind in kinds if any(summary.runs[0].bits.get(kind) for summary in rows)]
@@ -60,7 +60,7 @@ def _bars(title: str, rows: list[Summary[Any, Any]], kinds: list[str], example: 
         arrow = " \N{RIGHTWARDS ARROW}" if end > most else ""
         axes.text(most, place - 0.28, f"{end:,.1f}{arrow}", fontsize=7.5, va="bottom", ha="right")
     axes.set(xlim=(0, most), ylim=(len(rows) - 0.6, -0.9), yticks=[], xlabel="raw images")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_formatter("{x:,.7g}")
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x", alpha=0.3)
     legend_below(figure, axes, len(used))

@@ -93,6 +93,7 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
     course: Course = CIFAR100
 
     kind = CodecRun
+    keeps_diary = True
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -27,14 +27,14 @@ COLOURS = {
     "lwf": "#a8694a",
     "offline": "#5f7a9e",
 }
-BILL = {  # what bits are spent on
-    "codes": "#3a7bd5",
-    "labels": "#b27d12",
-    "tasks": "#d0524b",
-    "ids": "#3d9257",
-    "free": "#858b94",
-    "parameters": "#9a62d3",
-    "codec": "#1f8fa6",
+BILL = {  # what bits are spent on, in colours that no method has
+    "codes": "#7065bd",
+    "labels": "#bf7b35",
+    "tasks": "#b7586f",
+    "ids": "#45968a",
+    "free": "#8c8c8c",
+    "parameters": "#a2743f",
+    "codec": "#76893b",
 }
 _CODECS = {
     "RawPixels": "raw",

@@ -122,6 +122,7 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     course: Course = MNIST_ROTATIONS
 
     kind = ContinualRun
+    keeps_diary = True
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -98,6 +98,7 @@ class Experiment(ABC, Generic[R, P, U]):
     notes: tuple[str, ...] = ()
 
     kind: ClassVar[type[Run]]  # of its runs
+    keeps_diary: ClassVar[bool] = False  # its runs tell TensorBoard, if they are asked to
 
     @property
     @abstractmethod

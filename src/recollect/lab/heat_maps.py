@@ -35,7 +35,7 @@ def _map(title: str, values: np.ndarray, x: str, y: str, most: float) -> Panel:
 
 
 def _scale(unit: str, most: float) -> Panel:
-    figure, axes = empty(0.45, WIDTH)
+    figure, axes = empty(0.6, WIDTH)
     axes.imshow(np.linspace(0, 1, 128)[None], cmap=MAP, aspect="auto", extent=(0, most, 0, 1))
     axes.set(yticks=[], xlabel=unit)
     axes.spines[:].set_visible(False)

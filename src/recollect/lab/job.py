@@ -34,6 +34,7 @@ class Job(Generic[R, P]):
     device: torch.device = CPU
     saved: Path | None = None  # a file that a stopped run goes on from
     sheet: Path | None = None  # a picture of what its memory holds in the end
+    diary: Path | None = None  # a folder for TensorBoard
     shelf: Shelf = NOTHING_KEPT  # of what runs share
     number: int = 0  # among those that are made together
 

@@ -50,6 +50,7 @@ def styled() -> AbstractContextManager[None]:
     """Within it figures have the lines and letters of a report."""
     return mpl.rc_context(
         {
+            "axes.axisbelow": True,
             "axes.linewidth": 0.6,
             "axes.spines.right": False,
             "axes.spines.top": False,
@@ -79,7 +80,7 @@ def legend_below(figure: Figure, axes: Axes, entries: int) -> None:
     """The names of what is drawn, under the figure and made room for."""
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + 0.17 * math.ceil(entries / 2))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=2, handlelength=2.4)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=2, borderpad=0.3)
 
 
 def said_of_lines(figure: Figure) -> str:

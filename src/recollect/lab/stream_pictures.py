@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from recollect.lab.colours import looks
 from recollect.lab.continual import retention
@@ -43,12 +45,12 @@ def _over_tasks(found: Found) -> Picture:
     panels = []
     for block, rows in by_block([summary for summary in found if len(summary.runs[0].accuracy) > 1]):
         for storage, sharing in _by_storage(rows).items():
-            title = ", ".join(part for part in (block, _images(storage)) if part)
+            title = f"{block}, {_images(storage)}" if block else _images(storage)
             panels.append(_curves(sharing, storage, title, _so_far, "accuracy on the tasks so far, %"))
     return Picture(
         "Retention over tasks",
         "Accuracy on all tasks learned so far, after each of them: the mean over seeds, and their range as a band. "
-        "Rows without a memory of images are in every panel.",
+        "Rows without a set storage have a panel of their own.",
         panels,
     )
 
@@ -93,7 +95,7 @@ def _distortion(found: Found) -> Picture:
         _curves(
             rows,
             storage,
-            f"{_images(storage)}, {of}".removeprefix(", "),
+            f"{_images(storage)}, {of}",
             lambda run, kind=kind: run.distortion[kind],
             "mean absolute error",
         )
@@ -109,13 +111,11 @@ def _distortion(found: Found) -> Picture:
 
 
 def _by_storage(rows: Found) -> dict[int | None, Found]:
-    """The rows that share a storage, with those that have none in each; these alone if there are no others."""
+    """The rows that share a storage, the smallest first; in the end those that have none."""
     grouped: dict[int | None, Found] = defaultdict(list)
-    for storage in dict.fromkeys(summary.row.storage for summary in rows):
-        grouped[storage] = [summary for summary in rows if summary.row.storage in {storage, None}]
-    if len(grouped) > 1:
-        grouped.pop(None, None)
-    return dict(sorted(grouped.items(), key=lambda item: item[0] or 0))
+    for summary in sorted(rows, key=lambda summary: summary.row.storage or math.inf):
+        grouped[summary.row.storage].append(summary)
+    return grouped
 
 
 def _curves(
@@ -153,7 +153,10 @@ def _points(rows: Found, title: str, count: Callable[[ContinualRun], float]) -> 
         if papers:
             axes.plot(*zip(*papers, strict=True), marker, color=look.colour, markerfacecolor="none", markersize=7)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    least, most = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < 20 * least else (1,)))
+    axes.xaxis.set_major_formatter("{x:,.7g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
     label(axes, "storage in raw images", "retention, %")
     legend_below(figure, axes, len(lines))
@@ -171,4 +174,4 @@ def _short(name: str, storage: int | None) -> str:
 
 
 def _images(storage: int | None) -> str:
-    return f"storage of {storage:,} images" if storage is not None else ""
+    return f"storage of {storage:,} images" if storage is not None else "no set storage"

@@ -12,11 +12,12 @@ import matplotlib as mpl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LARGEST = 1.15  # times its own size, on a wide page
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def inline(figure: Figure, said: str, prefix: str) -> str:
-    """The figure as an element of a page; ``said`` is read to those who do not see it.
+    """The figure as an element of a page, as wide as there is room; ``said`` is read to those who do not see it.
 
     Names that its parts refer to get the ``prefix``, others are dropped. Black is what the page writes in.
     """
@@ -25,7 +26,8 @@ def inline(figure: Figure, said: str, prefix: str) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "recollect"}):
         figure.savefig(file, format="svg", transparent=True, metadata=NO_METADATA)
     drawn = re.sub(r"<!--.*?-->|<style.*?</style>", "", file.getvalue(), flags=re.DOTALL)
-    start = f'<svg role="img" aria-label="{escape(said)}" viewBox='
+    widest = LARGEST * 96 * figure.get_size_inches()[0]
+    start = f'<svg role="img" aria-label="{escape(said)}" style="max-width:{widest:.0f}px" viewBox='
     drawn = re.sub(r".*?<svg .*?viewBox=", lambda _: start, drawn, count=1, flags=re.DOTALL)
     used = {*re.findall(r"(?:url\(|href=\")#([^)\"]+)", drawn)}
     drawn = re.sub(r' id="([^"]+)"', lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", drawn)
