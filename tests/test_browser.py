@@ -63,7 +63,7 @@ def test_the_report_is_whole(browser: Any, report: Path, size: dict[str, int], s
     assert len(figures) > 20
     assert all(width > 100 and height > 20 and parts for width, height, parts in figures)
     ink, back = (
-        page.evaluate(f"getComputedStyle(document.querySelector('{of}')).{what}.match(/\\\\d+/g).map(Number)")
+        page.evaluate(f"getComputedStyle(document.querySelector('{of}')).{what}.match(/\\d+/g).map(Number)")
         for of, what in (("svg text", "fill"), ("body", "backgroundColor"))
     )
     lighter, darker = (ink, back) if scheme == "dark" else (back, ink)
