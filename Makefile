@@ -8,13 +8,18 @@ READY_DOCS := $(VENV)/.ready-docs
 SHARE := 1
 TORTURE := kill faults damage hostile forget states
 
-.PHONY: demo test torture lint bench tables pictures docs clean
+.PHONY: demo test test-browser torture lint bench tables pictures docs clean
 
 demo: $(READY)  ## four learners on MNIST-Rotations, a table and a picture, in less than two minutes
 	@$(BIN)/python -m recollect.lab.demo
 
 test: lint  ## lint, types, layers, then every test and documented example
 	$(BIN)/python -m pytest -q
+
+test-browser: $(READY)  ## the report in a headless Chromium, which is installed if there is none
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[browser]"
+	command -v chromium || $(BIN)/python -m playwright install --with-deps chromium || apt-get install --yes chromium
+	RECOLLECT_BROWSER=needed $(BIN)/python -m pytest -q -m browser
 
 torture: $(READY)  ## the durable file at length: 10,000 kills, 100,000 damages and so on; SHARE=0.1 for a tenth of it
 	RECOLLECT_TORTURE=$(SHARE) $(BIN)/python -m pytest -q --timeout 0 $(addprefix tests/test_,$(addsuffix .py,$(TORTURE)))

@@ -243,7 +243,7 @@ def test_without_a_terminal_forget_wants_a_yes(memory: rc.Memory, path: Path):
 
 def terminal(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None) -> None:
     stdin = SimpleNamespace(isatty=lambda: (meanwhile(), True)[1])
-    monkeypatch.setattr("recollect.cli.sys", SimpleNamespace(stdin=stdin))
+    monkeypatch.setattr("recollect.cli.files.sys", SimpleNamespace(stdin=stdin))
 
 
 def test_on_a_terminal_forget_asks(memory: rc.Memory, path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -54,6 +54,8 @@ def test_a_folder_is_run_recorded_and_not_run_again(folder: Path):
     again, said = call(*arguments(folder))
     assert json.loads(again) == found
     assert "5 of 5 runs are in" in said
+    page = (folder.parent / "runs" / "own" / "report.html").read_text()
+    assert all(row["name"] in page for row in found["rows"])
 
 
 def test_other_images_are_run_anew(folder: Path):

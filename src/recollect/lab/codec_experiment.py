@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
+from recollect.budget import raw_bits
 from recollect.lab.codec_run import CodecRun, execute
+from recollect.lab.colours import looks
 from recollect.lab.cost import codec_step_seconds, coding_seconds
 from recollect.lab.course import CIFAR100, Course, StreamProfile
 from recollect.lab.experiment import Experiment, Row, Settings, silent
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
     from recollect.lab.job import Job
+    from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
     from recollect.lab.trainee import Buffer
 
@@ -90,6 +93,7 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
     course: Course = CIFAR100
 
     kind = CodecRun
+    keeps_diary = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -171,7 +175,19 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
             block: {summary.row.name: [run.distortion for run in summary.runs] for summary in rows}
             for block, rows in by_block(found)
         }
-        return curves(panels, x="tasks so far", y="distortion on their test images")
+        return curves(
+            panels, looks(summary.row for summary in found), x="tasks so far", y="distortion on their test images"
+        )
+
+    def pictures(self, found: list[Summary[CodecRow, CodecRun]]) -> list[Picture]:
+        """The figure, distortion by task, and the bill."""
+        from recollect.lab import bill_pictures, codec_pictures  # noqa: PLC0415 - matplotlib takes its time to load
+
+        return [
+            *super().pictures(found),
+            *codec_pictures.pictures(found),
+            *bill_pictures.bill(found, raw_bits(self.course.shape)),
+        ]
 
 
 def _cell(each: list[float]) -> str:

@@ -14,6 +14,7 @@ from recollect.budget import raw_bits
 from recollect.distillation.distortion import reconstruction_distortion
 from recollect.lab.clock import timed
 from recollect.lab.course import stream_of
+from recollect.lab.diary import diary_of
 from recollect.lab.experiment import Run, silent
 from recollect.lab.pretraining import pass_over
 
@@ -70,14 +71,17 @@ def execute(
         ("pass", profile.passes, profile.pass_batch) if row.offline else ("task", profile.tasks, profile.stream_batch)
     )
     before = profile.passes if row.pretraining_rate is not None else 0
-    for examples, tested in _lessons(row, profile, stream, seed, measured.lesson):
-        trainee.study(examples, measured.lesson, size, measured, checkpoint)
-        if tested:
-            with timed(measured, "evaluation_seconds"):
-                measured.by_task.append(distortions(trainee, stream[:tested]))
-        measured.lesson, measured.batches = measured.lesson + 1, 0
-        so_far = f", distortion {fmean(measured.by_task[-1]):.4f} so far" if measured.by_task else ""
-        report(before + measured.lesson, f"{unit} {measured.lesson} of {lessons}{so_far}")
+    with diary_of(job, before + measured.lesson) as diary:
+        for examples, tested in _lessons(row, profile, stream, seed, measured.lesson):
+            trainee.study(examples, measured.lesson, size, measured, checkpoint)
+            if tested:
+                with timed(measured, "evaluation_seconds"):
+                    measured.by_task.append(distortions(trainee, stream[:tested]))
+            measured.lesson, measured.batches = measured.lesson + 1, 0
+            so_far = f", distortion {fmean(measured.by_task[-1]):.4f} so far" if measured.by_task else ""
+            report(before + measured.lesson, f"{unit} {measured.lesson} of {lessons}{so_far}")
+            if diary is not None and measured.by_task:
+                diary.numbers(before + measured.lesson, {"distortion/tasks so far": fmean(measured.by_task[-1])})
     images, memory = sum(len(task.train) for task in stream), trainee.memory
     bill = _bill(trainee, row, images)
     items = len(memory) if memory is not None else images * row.offline

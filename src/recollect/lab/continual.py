@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from torch import nn
 
 import recollect as rc
+from recollect.budget import raw_bits
 from recollect.lab.cost import core_seconds
-from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile
+from recollect.lab.course import MNIST_ROTATIONS, Course, StreamProfile, stream_of
 from recollect.lab.experiment import Experiment, Row, Settings, silent
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.run import ContinualRun, execute
+from recollect.lab.sheet import write_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.experiment import Report
     from recollect.lab.job import Job
+    from recollect.lab.panels import Picture
+    from recollect.lab.results import Summary
     from recollect.memory.memory import Rule
 
 
@@ -118,6 +122,7 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     course: Course = MNIST_ROTATIONS
 
     kind = ContinualRun
+    keeps_diary = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -133,7 +138,10 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
         self, job: Job[ContinualRow, ContinualProfile], report: Report = silent, checkpoint: Checkpoint | None = None
     ) -> ContinualRun:
         """Train a row's learner on the stream and measure it after each task."""
-        return execute(self.course, job, report, checkpoint)[1]
+        learner, run = execute(self.course, job, report, checkpoint)
+        if job.sheet is not None and learner.memory is not None and any(map(any, run.distortion.values())):
+            write_sheet(learner.memory, stream_of(self.course, job.profile, job.seed, job.validation), job.sheet)
+        return run
 
     def steps(self, profile: ContinualProfile, row: ContinualRow) -> int:
         """The tasks."""
@@ -159,6 +167,17 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
             f"{row.paper:.1f}" if row.paper is not None else "-",
             f"{mean - row.paper:+.1f}" if row.paper is not None else "-",
         )
+
+    def pictures(self, found: list[Summary[ContinualRow, ContinualRun]]) -> list[Picture]:
+        """What is kept over tasks and in which storage, how well codecs do, and the bill."""
+        from recollect.lab import bill_pictures, stream_pictures  # noqa: PLC0415 - matplotlib takes its time to load
+
+        example = raw_bits(self.course.shape)
+        return [
+            *super().pictures(found),
+            *stream_pictures.pictures(found, example),
+            *bill_pictures.bill(found, example),
+        ]
 
     def as_json(self, row: ContinualRow, runs: list[ContinualRun]) -> dict[str, Any]:
         """The row as `--json` prints it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from torch import nn
 
 import recollect as rc
-from recollect.budget import filters_of
+from recollect.budget import filters_of, raw_bits
 from recollect.lab.classroom import Classroom, DistillationRun
 from recollect.lab.compressing import FILTER, FILTER_PAIR, IMAGE
 from recollect.lab.experiment import Experiment, Profile, Row, Settings, silent
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import Report
     from recollect.lab.job import Job
     from recollect.lab.lesson import Lesson
+    from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
 
 
@@ -142,6 +143,12 @@ class Distilling(Experiment[DR, DP, DU]):
         from recollect.lab.figures import learning_curves  # noqa: PLC0415 - matplotlib takes its time to load
 
         return learning_curves(found)
+
+    def pictures(self, found: list[Summary[DR, DU]]) -> list[Picture]:
+        """The figure, and the bill."""
+        from recollect.lab.bill_pictures import bill  # noqa: PLC0415 - matplotlib takes its time to load
+
+        return [*super().pictures(found), *bill(found, raw_bits(self.lesson.shape))]
 
 
 @dataclass(frozen=True, kw_only=True)

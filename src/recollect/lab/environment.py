@@ -1,8 +1,9 @@
-"""What a recorded run says about where it was run."""
+"""What a recorded run says about where and when it was run."""
 
 from __future__ import annotations
 
 import platform
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ import recollect
 
 
 def environment() -> dict[str, str | int]:
-    """Versions, processor and threads.
+    """Versions, processor and threads, and today's date.
 
     >>> sorted(environment())
-    ['cpu', 'numpy', 'python', 'recollect', 'threads', 'torch']
+    ['cpu', 'date', 'numpy', 'python', 'recollect', 'threads', 'torch']
     """
     return {
+        "date": datetime.now(UTC).date().isoformat(),
         "recollect": recollect.__version__,
         "torch": torch.__version__,
         "numpy": np.__version__,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.job import Job
+    from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
 
 Settings = dict[str, Any]
@@ -97,6 +98,7 @@ class Experiment(ABC, Generic[R, P, U]):
     notes: tuple[str, ...] = ()
 
     kind: ClassVar[type[Run]]  # of its runs
+    keeps_diary: ClassVar[bool] = False  # its runs tell TensorBoard, if they are asked to
 
     @property
     @abstractmethod
@@ -133,6 +135,13 @@ class Experiment(ABC, Generic[R, P, U]):
     def figure(self, found: list[Summary[R, U]]) -> Figure | None:
         """A figure of its rows, for an experiment that has one."""
         return None
+
+    def pictures(self, found: list[Summary[R, U]]) -> list[Picture]:
+        """What a report shows of its rows: the figure, for an experiment that has no more."""
+        from recollect.lab.panels import pictured  # noqa: PLC0415 - matplotlib takes its time to load
+
+        figure = self.figure(found)
+        return [pictured(figure)] if figure is not None else []
 
     def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""

@@ -1,4 +1,4 @@
-"""Figures of the lab: what is ours is filled, what is the paper's is hollow or dashed."""
+"""Figures of the lab: what is ours is filled, what is the paper's is hollow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
+from recollect.lab.colours import colour, looks
 from recollect.lab.compressing import mean_distortion
 from recollect.lab.show import by_block
 
@@ -25,13 +26,14 @@ def rate_distortion(found: list[Summary[CompressionRow, CompressionRun]]) -> Fig
     """Distortion against compression, both on log scales, a colour for each family of codes."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
-    for number, (family, rows) in enumerate(by_block(found)):
+    for family, rows in by_block(found):
+        own = colour(rows[0].row)
         ours = ((summary.runs[0].compression, mean_distortion(summary.runs)) for summary in rows)
-        axes.plot(*_columns(ours), "o", color=f"C{number}", label=family, markersize=5)
+        axes.plot(*_columns(ours), "o", color=own, label=family, markersize=5)
         papers = ((summary.row.paper_compression, summary.row.paper) for summary in rows)
         if (points := _columns(papers))[0]:
             label = f"{family}, the paper"
-            axes.plot(*points, "o", color=f"C{number}", label=label, markerfacecolor="none", markersize=8)
+            axes.plot(*points, "o", color=own, label=label, markerfacecolor="none", markersize=8)
     axes.set(xscale="log", yscale="log", xlabel="compression", ylabel="distortion (mean absolute error)")
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8)
@@ -39,20 +41,22 @@ def rate_distortion(found: list[Summary[CompressionRow, CompressionRun]]) -> Fig
 
 
 def learning_curves(found: Sequence[Summary[Any, Any]]) -> Figure:
-    """Error of the student against episodes, both on log scales; the paper's numbers are dashed."""
+    """Error of the student against episodes, both on log scales; the paper's numbers are hollow."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
-    for number, summary in enumerate(found):
+    look_of = looks(summary.row for summary in found)
+    for summary in found:
+        look = look_of[summary.row.name]
         episodes = summary.runs[0].episodes
         each = zip(*(run.accuracy for run in summary.runs), strict=True)
         errors = [100 - statistics.fmean(values) for values in each]
-        axes.plot(episodes, errors, "o-", color=f"C{number}", label=summary.row.name, markersize=4)
+        axes.plot(episodes, errors, label=summary.row.name, **look.drawn)
         papers = [(at, 100 - accuracy) for at, accuracy in summary.row.paper.items()]
         if papers:
-            axes.plot(*_columns(papers), "--", color=f"C{number}", linewidth=1, alpha=0.7)
+            axes.plot(*_columns(papers), "o", color=look.colour, markerfacecolor="none", markersize=8, alpha=0.7)
     axes.set(xscale="log", yscale="log", xlabel="episodes", ylabel="test error of the student, %")
     axes.grid(which="both", alpha=0.2)
-    axes.legend(fontsize=8, title="dashed: the paper" if any(summary.row.paper for summary in found) else None)
+    axes.legend(fontsize=8, title="hollow: the paper" if any(summary.row.paper for summary in found) else None)
     return figure
 
 

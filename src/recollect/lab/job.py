@@ -33,6 +33,8 @@ class Job(Generic[R, P]):
     validation: bool = False  # measure on held-out training data
     device: torch.device = CPU
     saved: Path | None = None  # a file that a stopped run goes on from
+    sheet: Path | None = None  # a picture of what its memory holds in the end
+    diary: Path | None = None  # a folder for TensorBoard
     shelf: Shelf = NOTHING_KEPT  # of what runs share
     number: int = 0  # among those that are made together
 

@@ -27,6 +27,11 @@ def path_of(folder: Path, experiment: str, profile: str, row: str, seed: int) ->
     return folder / experiment / profile / re.sub("[^a-z0-9]+", "-", row.lower()).strip("-") / f"seed{seed}.json"
 
 
+def sheet_of(path: Path) -> Path:
+    """The picture beside the file of a run, for a run that leaves one: the first seed of a row with recollections."""
+    return path.with_suffix(".png")
+
+
 def write(folder: Path, run: Run) -> Path:
     """Write a run. It has its name only once it is whole, so that a stop in between leaves no half file."""
     path = path_of(folder, run.experiment, run.profile, run.row, run.seed)

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
+from recollect.lab.colours import looks
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100, Course, resnet
 from recollect.lab.table2 import learned, real, replay
@@ -84,10 +85,12 @@ class Retention(Continual):
 
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
+        look_of = looks(summary.row for summary in found)
         for summary in found:
             curve = kept(summary.runs)
             part = PART * summary.runs[0].amounts["train_examples"]
-            axes.plot([part * number for number in range(len(curve))], curve, marker=".", label=summary.row.name)
+            examples = [part * number for number in range(len(curve))]
+            axes.plot(examples, curve, label=summary.row.name, **look_of[summary.row.name].drawn)
         axes.set(xlabel="examples of CIFAR-10 learned since", ylabel="accuracy on CIFAR-100, %")
         axes.legend()
         return figure

@@ -14,13 +14,16 @@ import torch
 import recollect as rc
 from recollect.lab.clock import timed
 from recollect.lab.course import stream_of
+from recollect.lab.diary import diary_of
 from recollect.lab.experiment import Run, silent
 from recollect.lab.metrics import backward_transfer, forward_transfer
+from recollect.lab.sheet import CHANNELS, draw_sheet
 
 if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.continual import ContinualProfile, ContinualRow
     from recollect.lab.course import Course
+    from recollect.lab.diary import Diary
     from recollect.lab.experiment import Report
     from recollect.lab.job import Job
 
@@ -79,23 +82,28 @@ def execute(
         learner = row.build(course, stream, seed, device, report=report)
         measured = Measured(untrained=accuracies(learner, stream, profile.matrix_examples))
     offline = isinstance(learner, rc.Offline)
-    for number in range(measured.task, len(stream)):
-        _learn(learner, stream[number].train, measured, profile.stream_batch, checkpoint)
-        last = number == len(stream) - 1
-        if last:
-            with timed(measured, "seconds"):
-                learner.finish()
+    with diary_of(job, measured.task) as diary:
+        for number in range(measured.task, len(stream)):
+            _learn(learner, stream[number].train, measured, profile.stream_batch, checkpoint)
+            last = number == len(stream) - 1
+            if last:
+                with timed(measured, "seconds"):
+                    learner.finish()
+            with timed(measured, "evaluation_seconds"):
+                if last or not offline:
+                    measured.accuracy.append(accuracies(learner, stream, profile.matrix_examples))
+                if learner.memory is not None:
+                    for kind, error in distortions(learner.memory, stream, number).items():
+                        measured.distortion[kind].append(error)
+            measured.task, measured.batches = number + 1, 0
+            kept = f", {fmean(measured.accuracy[-1][: number + 1]):.1f} % so far" if measured.accuracy else ""
+            report(number + 1, f"task {number + 1} of {len(stream)}{kept}")
+            if diary is not None:
+                _tell(diary, learner, measured, stream)
         with timed(measured, "evaluation_seconds"):
-            if last or not offline:
-                measured.accuracy.append(accuracies(learner, stream, profile.matrix_examples))
-            if learner.memory is not None:
-                for kind, error in distortions(learner.memory, stream, number).items():
-                    measured.distortion[kind].append(error)
-        measured.task, measured.batches = number + 1, 0
-        kept = f", {fmean(measured.accuracy[-1][: number + 1]):.1f} % so far" if measured.accuracy else ""
-        report(number + 1, f"task {number + 1} of {len(stream)}{kept}")
-    with timed(measured, "evaluation_seconds"):
-        retention = fmean(accuracies(learner, stream, profile.test_examples))
+            retention = fmean(accuracies(learner, stream, profile.test_examples))
+        if diary is not None:
+            diary.numbers(len(stream), {"retention": retention})
     bill, memory = learner.footprint(), learner.memory
     return learner, ContinualRun(
         **job.recorded,
@@ -113,6 +121,19 @@ def execute(
         evaluation_seconds=measured.evaluation_seconds,
         examples_per_second=sum(len(task.train) for task in stream) / measured.seconds,
     )
+
+
+def _tell(diary: Diary, learner: rc.Learner, measured: Measured, stream: list[rc.streams.Task]) -> None:
+    """Write down what is known after a task. A learner offline has no accuracies before the last."""
+    done = measured.task
+    numbers = {f"distortion/{kind}": errors[-1] for kind, errors in measured.distortion.items() if errors}
+    if measured.accuracy:
+        line = measured.accuracy[-1]
+        numbers |= {"accuracy/tasks so far": fmean(line[:done]), "accuracy/all tasks": fmean(line)}
+        diary.matrix(done, "accuracy of every task after every task", measured.accuracy, most=100)
+    diary.numbers(done, numbers)
+    if learner.memory is not None and learner.memory.codec.shape[0] in CHANNELS:
+        diary.image(done, "originals above recollections", draw_sheet(learner.memory, stream[:done]))
 
 
 def _learn(

@@ -48,19 +48,23 @@ def jobs_left(
         for row in longest_first
         if seed in profile.seeds_of(row, seeds) and results.read(folder, experiment, profile, row, seed) is None
     ]
-    return [
-        Job(
-            number=number,
-            experiment=experiment,
-            profile=profile,
-            row=row,
-            seed=seed,
-            device=device,
-            saved=results.path_of(folder, experiment.name, profile.name, row.name, seed).with_suffix(".rec"),
-            shelf=Shelf(folder / "shared"),
+    jobs = []
+    for number, (seed, row) in enumerate(missing):
+        path = results.path_of(folder, experiment.name, profile.name, row.name, seed)
+        jobs.append(
+            Job(
+                number=number,
+                experiment=experiment,
+                profile=profile,
+                row=row,
+                seed=seed,
+                device=device,
+                saved=path.with_suffix(".rec"),
+                sheet=results.sheet_of(path) if seed == 0 else None,
+                shelf=Shelf(folder / "shared"),
+            )
         )
-        for number, (seed, row) in enumerate(missing)
-    ]
+    return jobs
 
 
 def run(jobs: list[AnyJob], record: Record, *, workers: int, console: Console) -> None:

@@ -22,6 +22,14 @@ def by_block(found: list[Summary[R, U]]) -> list[tuple[str, list[Summary[R, U]]]
     return [(block, list(rows)) for block, rows in itertools.groupby(found, key=lambda summary: summary.row.block)]
 
 
+def recorded_once(found: list[Summary[R, U]]) -> list[Summary[R, U]]:
+    """The rows without those that share the runs of another."""
+    first: dict[str, Summary[R, U]] = {}
+    for summary in found:
+        first.setdefault(summary.runs[0].row, summary)
+    return [*first.values()]
+
+
 def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]]) -> Table:
     """The table for the terminal."""
     counts = sorted({len(summary.runs) for summary in found})

@@ -1,0 +1,245 @@
+"""The report: its numbers are those of the records, its figures hold what was recorded, and it needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from dataclasses import replace
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from PIL import Image
+from rich.console import Console
+
+import recollect as rc
+from commands import call
+from recollect.lab import experiments, results, runner, sheet, svg
+from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
+from recollect.lab.codec_run import CodecRun
+from recollect.lab.experiment import AnyExperiment
+from recollect.lab.results import Summary
+from test_lab import EXPERIMENT, PROFILE, ROWS
+
+ROOT = Path(__file__).parents[1]
+VOID = {"meta", "link", "img", "br"}
+
+
+class Page(HTMLParser):
+    """What a page holds, after making sure that its elements are closed in order and its names are used once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        assert self.open == []
+        assert len(self.names) == len(set(self.names))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def names(self) -> list[str | None]:
+        return [attributes["id"] for _, attributes in self.found if "id" in attributes]
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for kind, attributes in self.found if kind == tag]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of every learner on three small tasks."""
+    folder = tmp_path_factory.mktemp("runs")
+    jobs = runner.jobs_left(EXPERIMENT, PROFILE, list(ROWS), 2, folder)
+    runner.run(jobs, partial(results.write, folder), workers=1, console=Console(file=io.StringIO()))
+    return folder
+
+
+@pytest.fixture
+def page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+    only(EXPERIMENT, monkeypatch)
+    said = call("report", folder, "--out", tmp_path / "report.html")[0]
+    assert said.startswith(str(tmp_path / "report.html"))
+    return Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+
+
+def only(experiment: AnyExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*experiments.EXPERIMENTS]:
+        monkeypatch.delitem(experiments.EXPERIMENTS, name)
+    monkeypatch.setitem(experiments.EXPERIMENTS, experiment.name, experiment)
+
+
+def test_it_has_the_cells_of_the_table_and_every_row(page: Page, folder: Path):
+    for summary in results.summaries(folder, EXPERIMENT, PROFILE, list(ROWS)):
+        assert summary.row.name in page.texts
+        assert {*EXPERIMENT.cells(summary.row, summary.runs)} <= {*page.texts}
+    assert "Block" in page.texts
+    assert sum(tag == "table" for tag, _ in page.found) == 1
+
+
+def test_it_needs_nothing_else_and_its_links_lead_somewhere(page: Page):
+    links = [value or "" for _, attributes in page.found for name, value in attributes.items() if "href" in name]
+    sources = [image["src"] or "" for image in page.all("img")]
+    assert all(link.startswith(("#", "data:")) for link in [*links, *sources])
+    assert {link[1:] for link in links if link.startswith("#")} <= {*page.names}
+    assert page.all("script") == []
+    assert not any("http" in text for text in page.texts)
+
+
+def test_every_figure_is_said_in_words(page: Page, folder: Path):
+    said = [figure["aria-label"] or "" for figure in page.all("svg")]
+    assert all(len(words) > 20 for words in said)
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("tiny/tiny/gem/seed*.json"))]
+    last = sum(sum(run["accuracy"][-1]) / 3 for run in runs) / 2
+    assert any(re.search(rf"GEM [\d.]+ to {last:.3g}\b", words) for words in said)
+    assert all(image["alt"] for image in page.all("img"))
+
+
+def test_what_was_run_is_told(page: Page, folder: Path):
+    text = " ".join(page.texts)
+    runs = [json.loads(path.read_text()) for path in folder.rglob("seed*.json")]
+    for run in runs:
+        assert run["environment"]["cpu"] in text
+        assert run["environment"]["date"] in text
+    assert f"{len(runs)} runs" in text
+    assert "recollect run tiny --profile tiny" in text
+    assert "Still to be run" not in text
+
+
+def test_what_is_missing_or_of_another_version_is_told(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    more = replace(
+        EXPERIMENT, profiles={"tiny": replace(PROFILE, seeds=3)}, rows=(*ROWS[:2], replace(ROWS[2], items=9))
+    )
+    only(more, monkeypatch)
+    call("report", folder, "--out", tmp_path / "report.html")
+    text = " ".join(Page((tmp_path / "report.html").read_text()).texts)
+    assert "Online (1 of 3), Replay (1 of 3), GEM (3 of 3)" in text
+    assert "8 recorded with other settings" in text  # four rows of two seeds
+
+
+def test_rows_beside_the_paper(page: Page):
+    said = [figure["aria-label"] or "" for figure in page.all("svg")]
+    assert any("in raw images: Replay" in words for words in said)
+    assert "50.0" in page.texts  # what the paper has
+
+
+def test_the_gallery_shows_originals_above_recollections(page: Page, folder: Path):
+    sheets = [*folder.rglob("*.png")]
+    assert [path.parent.name for path in sheets] == ["recollections"]  # real images would be shown twice
+    tiles = sheet.read_tiles(sheets[0])
+    assert [tile.address for tile in tiles] == [image["src"] for image in page.all("img")]
+    stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=30, test_examples=40)
+    images = {bytes(image.flatten().tolist()) for task in stream for image in task.train.images}
+    for tile in tiles:
+        assert tile.task in {task.name for task in stream}
+        with Image.open(io.BytesIO(base64.b64decode(tile.address.partition(",")[2]))) as image:
+            pixels = np.asarray(image)
+        assert pixels.shape == (56, 56)
+        assert pixels[:28, :28].tobytes() in images
+        assert pixels[28:, :28].tobytes() not in images
+
+
+def test_a_sheet_holds_what_the_memory_recollects():
+    stream = rc.streams.mnist_rotations(0, tasks=3, train_examples=4, test_examples=1)
+    memory = rc.Memory(rc.ResizedPixels((1, 28, 28), size=(7, 7), bits=3), capacity=20, classes=10, tasks=3)
+    memory.write(*stream[0].train[:4], 0)
+    memory.write(*stream[1].train[:1], 1)
+    pixels = sheet.draw_sheet(memory, stream)
+    batch = memory.recollections()
+    assert batch is not None
+    oldest, newest = int(batch.ids.argmin()), int((batch.ids == 3).nonzero())
+    recollected = (255 * batch.x[[oldest, newest], 0]).round().byte()
+    assert pixels.shape == (1, 56, 112)
+    assert torch.equal(pixels[0, :28, :56], torch.cat([*stream[0].train.images[[0, 3], 0]], dim=1))
+    assert torch.equal(pixels[0, 28:, :56], torch.cat([*recollected], dim=1))
+    assert pixels[0, :, 84:].count_nonzero() == 0  # there is no second item of the second task
+
+
+def test_codecs_on_a_stream_have_their_pictures():
+    code = {"variables": 8, "categories": 2}
+    row = CodecRow(name="Online", code=code, training={})
+    profile = CodecProfile(name="tiny", seeds=1, tasks=2)
+    experiment = CodecExperiment(name="codecs", title="?", answers="?", rows=(row,), profiles={"tiny": profile})
+    run = CodecRun(
+        experiment="codecs",
+        profile="tiny",
+        row="Online",
+        seed=0,
+        validation=False,
+        amounts={},
+        settings={},
+        seconds=1.0,
+        environment={},
+        distortion=[0.3, 0.25],
+        by_task=[[0.3], [0.4, 0.1]],
+        items=0,
+        bits_per_item=0,
+        storage_examples=0.0,
+        bits={"codes": 0, "codec": 2 * 24576, "total": 2 * 24576},
+        evaluation_seconds=1.0,
+        examples_per_second=1.0,
+    )
+    curve, matrix, bill = experiment.pictures([Summary(row, [run])])
+    assert curve.panels[0].said.endswith("Online 0.3 to 0.25")
+    assert "in the end 0.25 on average, the first task 0.4" in matrix.panels[1].said
+    assert bill.panels[0].said.endswith("Online 2.0")
+
+
+def test_a_figure_in_a_page_has_its_ink_and_font_and_names_of_its_own():
+    figure = Figure(figsize=(3, 2))
+    axes = figure.subplots()
+    axes.plot([0, 1], [0.12345, 0.5], marker="o", color="#d0524b", label="a < b & c")
+    axes.text(0.5, 0.3, "0.12345")
+    axes.legend()
+    drawn = svg.inline(figure, 'a "word"', "one-")
+    page = Page(drawn)
+    assert page.found[0][1]["aria-label"] == 'a "word"'
+    assert {"a < b & c", "0.12345"} <= {*page.texts}
+    assert "#000000" not in drawn
+    assert "font-family" not in drawn
+    used = re.findall(r"(?:url\(|href=\")#([^)\"]+)", drawn)
+    assert used
+    assert {*used} == {*page.names}
+    assert all(name.startswith("one-") for name in used)
+    assert drawn == svg.inline(figure, 'a "word"', "one-")
+
+
+def test_the_recorded_runs_of_the_project_fit_a_small_page(tmp_path: Path):
+    call("report", ROOT / "results", "--out", tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+    Page((tmp_path / "report.html").read_text())
+
+
+@pytest.mark.parametrize(
+    ("folder", "page", "message"),
+    [("nowhere", "report.html", "does not exist"), (".", "report.html", "has no runs"), (".", "no/where.html", "no")],
+)
+def test_mistakes_are_answered(folder: str, page: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in call("report", folder, "--out", page, code=2)[1]
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_picture_that_no_run_left_is_named(tmp_path: Path):
+    Image.new("L", (4, 4)).save(tmp_path / "seed0.png")
+    with pytest.raises(ValueError, match=r"seed0\.png: not a sheet"):
+        sheet.read_tiles(tmp_path / "seed0.png")
