@@ -1,4 +1,4 @@
-"""The pages on memory files: their code and their commands run, one after the other; all links lead somewhere."""
+"""The pages on memory files and bits: their code and commands run, one after the other; all links lead somewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.memory.file import SCHEMA
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("name", ["memory-file.md", "format.md"])
+@pytest.mark.parametrize("name", ["memory-file.md", "format.md", "bits.md"])
 def test_the_code_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

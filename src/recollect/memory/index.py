@@ -59,7 +59,7 @@ class BitArray:
         if self.width % 8 == 0:
             return self.buffer.reshape(-1, self.row_bytes)[slots] if self.width else np.zeros((len(slots), 0), np.uint8)
         rows = np.empty((len(slots), self.row_bytes), np.uint8)
-        for block in blocks(len(slots)):
+        for block in blocks(len(slots), self.row_bytes):
             first, shift = np.divmod(slots[block] * self.width, 8)
             # The byte behind the last field does not exist; what is read in its place is shifted out.
             taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
@@ -73,7 +73,7 @@ class BitArray:
             if self.width:
                 self.buffer.reshape(-1, self.row_bytes)[slots] = rows
             return
-        for block in blocks(len(slots)):
+        for block in blocks(len(slots), self.row_bytes):
             first, shift = np.divmod(slots[block] * self.width, 8)
             masks = self._masks[shift]
             touched = masks != 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
 ID_BITS = 64
-DECODED = 1000  # items at once: what a codec needs on its way is many times an image
+# Items that go through the codec at once, and values of their images: what it needs on its way is many times an image.
+MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
 MOST_LABELS = 2**32
 
 
@@ -186,10 +188,13 @@ class Memory:
 
     def _packed(self, x: torch.Tensor) -> Rows:
         """Codes of ``x`` in bytes. A codec may be anyone's, so that what it gives is checked."""
-        codes = check_codes(self.codec.encode(x), self.codec.variables, self.codec.categories)
-        if len(codes) != len(x):
-            raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(x)} images")
-        return pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme)
+        rows = []
+        for part in x.split(self._at_once):
+            codes = check_codes(self.codec.encode(part), self.codec.variables, self.codec.categories)
+            if len(codes) != len(part):
+                raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(part)} images")
+            rows.append(pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme))
+        return np.concatenate(rows)
 
     def check(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> tuple[torch.Tensor, Integers, Integers]:
         """Make sure that `write` would take these examples, without writing them."""
@@ -322,15 +327,22 @@ class Memory:
         )
 
     def _recollect(self, slots: Slots) -> Batch:
-        rows = self._index.codes.read(slots)
-        codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
         labels, tasks, ids = (
             torch.from_numpy(array.read_integers(slots))
             for array in (self._index.labels, self._index.tasks, self._index.ids)
         )
-        parts = torch.from_numpy(codes).split(DECODED)
-        decoded = [self.codec.decode(part) for part in parts]
+        starts = range(0, len(slots), self._at_once)
+        decoded = [self._decoded(slots[start : start + self._at_once]) for start in starts]
         return Batch(decoded[0] if len(decoded) == 1 else torch.cat(decoded), labels, tasks, ids)
+
+    def _decoded(self, slots: Slots) -> torch.Tensor:
+        rows = self._index.codes.read(slots)
+        codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
+        return self.codec.decode(torch.from_numpy(codes))
+
+    @property
+    def _at_once(self) -> int:
+        return max(1, min(MOST_AT_ONCE, MOST_VALUES // math.prod(self.codec.shape)))
 
 
 def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:
