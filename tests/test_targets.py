@@ -148,6 +148,8 @@ def test_what_needs_classes_says_so():
     for rule in ("balanced", "chosen"):
         with pytest.raises(ValueError, match=f"admission='{rule}' counts classes, which RealTargets are not"):
             rc.Memory(rc.RawPixels(SHAPE), 40, admission=rule, targets=REAL)
+    with pytest.raises(TypeError, match="targets is str: accepted are RealTargets and NoTargets"):
+        rc.Memory(rc.RawPixels(SHAPE), 40, targets="none")  # pyright: ignore[reportArgumentType]
     memory = memory_of(REAL)
     with pytest.raises(ValueError, match="label=3: accepted are ids and task, since the memory keeps no classes"):
         memory.forget(label=3)
@@ -290,6 +292,16 @@ def test_a_learner_that_was_stopped_goes_on_bit_for_bit(name: str, tmp_path: Pat
     x = torch.rand(3, *SHAPE)
     assert torch.equal(learner.predict(x), resumed.predict(x))
     assert learner.predict(x).shape == (3, 2)
+
+
+def test_a_function_may_be_a_loss_of_classes():
+    def smooth(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(outputs, y, label_smoothing=0.1)
+
+    memory = rc.Memory(rc.RawPixels(SHAPE), 40, classes=2)
+    learner = rc.Replay(mlp(), rc.RecollectionModule(memory), loss=smooth)
+    learner.observe(torch.rand(5, *SHAPE), torch.arange(5) % 2)
+    assert learner.predict(torch.rand(3, *SHAPE)).shape == (3,)
 
 
 def test_a_function_is_not_saved(tmp_path: Path):

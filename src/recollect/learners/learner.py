@@ -40,7 +40,7 @@ class Learner(ABC):
         self.model = model
         self.learning_rate = learning_rate
         self._loss = loss_of(loss)
-        self._of_classes = loss == "cross_entropy"
+        self._loss_is_of_classes = loss == "cross_entropy"
         self.progress: Plain = {}
         self._home: Home | None = None  # where it was last saved, for a learner without a memory
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
@@ -51,6 +51,11 @@ class Learner(ABC):
     def memory(self) -> Memory | None:
         """The memory, for a learner that has one."""
         return None
+
+    @property
+    def _of_classes(self) -> bool:
+        """Whether targets are classes: as the memory has it, and without one the loss."""
+        return self._loss_is_of_classes if self.memory is None else self.memory.classes > 0
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> None:
@@ -109,7 +114,7 @@ class Learner(ABC):
 
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike = 0) -> torch.Tensor:
-        """The most probable class of each example; with another loss than cross entropy what the model says of it."""
+        """The most probable class of each example; where targets are no classes, the model's outputs."""
         x = check_images(x)
         self.model.eval()
         outputs = self._logits(x, integers("task", task, len(x)))

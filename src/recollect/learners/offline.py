@@ -50,7 +50,7 @@ class Offline(Learner):
         loss: Named | Loss = "cross_entropy",
     ) -> None:
         super().__init__(model, learning_rate, loss)
-        if self._of_classes:
+        if loss == "cross_entropy":
             check_classes("a loss of cross_entropy", memory)
         self._memory = memory
         self.epochs = check_at_least("epochs", epochs, 1)

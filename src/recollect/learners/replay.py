@@ -56,7 +56,7 @@ class Replay(Learner):
         loss: Named | Loss = "cross_entropy",
     ) -> None:
         super().__init__(model, learning_rate, loss)
-        if self._of_classes:
+        if loss == "cross_entropy":
             check_classes("a loss of cross_entropy", module.memory)
         self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)

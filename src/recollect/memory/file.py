@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Watch = Callable[[int], object]  # is told how many bytes were read
 
-CLASSES, TARGETS = 1, 2  # formats: of files whose labels are classes, or there are none; and of other targets
+CLASSES, TARGETS = 1, 2  # the format; it is 2 where a memory keeps targets that are no classes
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (

@@ -124,6 +124,8 @@ class Memory:
         if not isinstance(codec, Codec):
             raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         self.codec = codec
+        if not isinstance(targets, Targets | None):
+            raise TypeError(f"targets is {type(targets).__name__}: accepted are RealTargets and NoTargets")
         self.targets: Targets = ClassLabels(classes) if targets is None else targets
         self.tasks = check_at_least("tasks", tasks, 1)
         if self.tasks > MOST_TASKS:

@@ -1,9 +1,13 @@
-"""What is kept of y beside a code: a class, real numbers, or nothing."""
+"""What is kept of y beside a code: a class, real numbers, or nothing.
+
+Each kind knows the ``bits`` of a target and how many ``classes`` there are, 0 where targets are none. It can `check`
+what is given as y, make fields of it, which are rows of bytes with the highest bit first, and `read` them again.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,32 +29,6 @@ MOST_CLASSES = 2**32
 FLOATS = {16: np.dtype(">f2"), 32: np.dtype(">f4")}  # highest byte first, as all fields are written
 MOST_BITS = 32
 MOST_SIDES = 8
-
-
-class Targets(Protocol):
-    """How a target becomes a field of ``bits`` bits, and back. A field is a row of bytes, its first bit the highest."""
-
-    @property
-    def bits(self) -> int:
-        """Bits of a target."""
-        ...
-
-    @property
-    def classes(self) -> int:
-        """How many classes there are, for labels; 0 for targets that are no classes."""
-        ...
-
-    def check(self, y: TargetLike, count: int) -> npt.NDArray[Any]:
-        """``y`` as an array, a target for each of ``count`` examples, or an error that says what is accepted."""
-        ...
-
-    def to_rows(self, values: npt.NDArray[Any]) -> Rows:
-        """What `check` gave, in fields."""
-        ...
-
-    def read(self, fields: BitArray, slots: Slots) -> torch.Tensor:
-        """The targets in these slots; an error if no target can have given what is there."""
-        ...
 
 
 class ClassLabels:
@@ -207,7 +185,8 @@ class NoTargets:
         return torch.empty(len(slots), 0)
 
 
-KINDS = {kind.__name__ for kind in (RealTargets, NoTargets)}
+Targets = ClassLabels | RealTargets | NoTargets
+KINDS = {kind.__name__ for kind in (RealTargets, NoTargets)}  # that a file describes; it only counts classes
 
 
 def targets_described(targets: Targets) -> Plain:
