@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from torch import nn
 
-from recollect import DiscreteAutoencoder
+from recollect import DiscreteAutoencoder, plan
+from recollect.codecs.convolution import Convolution
 from recollect.models import MLP
 from recollect.seeding import derived
 
@@ -42,8 +43,54 @@ def test_codecs_weigh_what_was_worked_out_from_the_paper():
         assert DiscreteAutoencoder((1, 28, 28), variables, categories).storage_bits // 6_272 == images
 
 
+SIDES = st.one_of(st.integers(2, 64), st.sampled_from([65, 100, 127, 128, 129, 224, 255, 256]))
+
+
+@settings(max_examples=150)
+@given(SIDES, SIDES, st.integers(1, 4), st.integers(1, 30).map(lambda n: 4 * n), st.integers(2, 9))
+def test_a_plan_counts_the_parameters_that_an_autoencoder_of_any_size_has(
+    height: int, width: int, channels: int, variables: int, categories: int
+):
+    shape = channels, height, width
+    with torch.device("meta"):
+        codec = DiscreteAutoencoder(shape, variables, categories)
+    planned = plan(shape=shape, variables=variables, categories=categories, items=7, count_codec=True)
+    assert planned.parameter_count == sum(weights.numel() for weights in codec.parameters()) == codec.parameter_count
+    assert planned.bill.codec == codec.storage_bits
+    if max(height, width) <= 64:
+        filters = variables * categories // 4
+        assert codec.parameter_count == 100 * filters**2 + 50 * channels * filters + 5 * filters + channels
+
+
+def test_larger_images_have_more_layers_with_fewer_filters_where_maps_are_large():
+    filters = {
+        side: [layer.weight.shape[3] for layer in codec.encoder if isinstance(layer, Convolution)]
+        for side in (2, 28, 64, 65, 128, 129, 256)
+        for codec in [DiscreteAutoencoder((1, side, 20), 40, 4)]
+    }
+    three, four, five = [40] * 3, [20, *[40] * 3], [16, 20, *[40] * 3]  # no layer has less than 16, if others have more
+    assert filters == {2: three, 28: three, 64: three, 65: four, 128: four, 129: five, 256: five}
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_an_autoencoder_of_large_images_learns(normalised: bool):
+    codec = DiscreteAutoencoder((1, 128, 70), 8, 4, normalised=normalised)
+    x = torch.zeros(4, 1, 128, 70)
+    for image, (down, right) in enumerate([(0, 0), (0, 35), (64, 0), (64, 35)]):
+        x[image, 0, down : down + 64, right : right + 35] = 1
+    optimiser = torch.optim.Adam(codec.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = codec.loss(x)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
+
+
 @settings(max_examples=60)
-@given(st.integers(8, 64), st.integers(8, 64), st.integers(1, 4), st.booleans())
+@given(SIDES, SIDES, st.integers(1, 4), st.booleans())
 def test_every_size_goes_in_and_comes_out(height: int, width: int, channels: int, normalised: bool):
     codec = DiscreteAutoencoder((channels, height, width), 6, 2, normalised=normalised)
     x = torch.rand(2, channels, height, width)
@@ -172,8 +219,8 @@ def test_the_loss_is_the_binary_cross_entropy_of_the_reconstruction():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"shape": (1, 7, 28)}, "height and width from 8 to 64"),
-        ({"shape": (1, 28, 65)}, "height and width from 8 to 64"),
+        ({"shape": (1, 1, 28)}, "height and width from 2 to 256"),
+        ({"shape": (1, 28, 257)}, "height and width from 2 to 256"),
         ({"shape": (1, 28)}, r"shape=\(1, 28\)"),
         ({"variables": 7, "categories": 3}, "multiple of 4"),
         ({"categories": 1}, "categories=1"),

@@ -18,7 +18,7 @@ from battery import LEARNERS, RULES, batches, parameters
 from damages import DAMAGES, damage
 from recollect.memory.examination import Examination
 from recollect.memory.file import MemoryFileError
-from torture import change, codec, fingerprint, learned, memory_limit, raw, rounds, write
+from torture import REALS, change, codec, fingerprint, learned, memory_limit, raw, rounds, write
 
 ROOM = 64 << 20  # bytes that may be allocated on the way; the files have less than 50 KB
 
@@ -41,7 +41,7 @@ def memory_file(folder: Path, name: str, memory: rc.Memory, given: Callable[[], 
         change(memory, random)
         if memory.admission == "chosen":
             memory.keep(random.sample(memory.ids.tolist(), len(memory) // 2))
-        memory.forget(label=number)
+        memory.forget(label=number) if memory.classes else memory.forget(ids=[number], task=2)
         memory.commit(path)
     shutil.copy(path, earlier)
     for count in (40, 1):  # segments, then a patch
@@ -69,6 +69,8 @@ def learner_file(folder: Path) -> Original:
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Original]:
     folder = tmp_path_factory.mktemp("originals")
     raws = [memory_file(folder, rule, raw(200, rule), lambda: None) for rule in RULES]
+    others = {"reals": raw(200, targets=REALS), "none": raw(200, "ring", targets=rc.NoTargets())}
+    raws += [memory_file(folder, name, memory, lambda: None) for name, memory in others.items()]
     with_weights = memory_file(folder, "learned", learned(), codec)
     rc.Memory.open(with_weights.path)  # before memory is limited: PyTorch imports a lot for the first network
     return [*raws, with_weights, learner_file(folder)]

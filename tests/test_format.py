@@ -18,8 +18,9 @@ import torch
 import recollect as rc
 from recollect.codecs.interface import Codec
 from recollect.memory.erasure import Erasure
-from recollect.memory.file import FORMAT, MemoryFileError
+from recollect.memory.file import MemoryFileError
 from recollect.memory.memory import Rule
+from recollect.rebuild import described
 
 GOLDEN = Path(__file__).parent / "golden"
 SHAPE = (1, 8, 8)
@@ -31,19 +32,21 @@ CODECS: dict[str, Callable[[], Codec]] = {
     "continuous": lambda: rc.ContinuousAutoencoder(SHAPE, 4),
 }
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
+TARGETS = {"classes": None, "reals": rc.RealTargets((2,), bits=12, between=(-1, 9)), "none": rc.NoTargets()}
 NAMES = [*(f"{codec}-reservoir" for codec in CODECS), "raw-ring", "raw-balanced"]
+NAMES += ["raw-reservoir-reals", "raw-ring-none"]
 RECORDED = GOLDEN / "memories.json"
 
 
 def make(name: str) -> rc.Memory:
     """A memory that has all there is in a file: segments, a patch on top of them, weights and a line of the audit."""
-    codec, rule = name.split("-")
-    assert rule in RULES
-    memory = rc.Memory(CODECS[codec](), 70, admission=rule, classes=10, tasks=3, scheme="radix", seed=7)
+    codec, rule, targets = parts_of(name)
+    settings = {"classes": 10, "targets": TARGETS[targets], "tasks": 3, "scheme": "radix", "seed": 7}
+    memory = rc.Memory(CODECS[codec](), 70, admission=rule, **settings)
     path = GOLDEN / f"{name}.rec"
     path.unlink(missing_ok=True)
     show(memory, 0, 100)
-    memory.forget(label=4)
+    memory.forget(label=4) if memory.classes else memory.forget(task=1)
     memory.audit[-1] = Erasure("2020-01-01T00:00:00+00:00", memory.audit[-1].items, memory.audit[-1].rule)
     memory.commit(path)
     show(memory, 100, 101)
@@ -51,12 +54,19 @@ def make(name: str) -> rc.Memory:
     return memory
 
 
+def parts_of(name: str) -> tuple[str, Rule, str]:
+    codec, rule, targets = [*name.split("-"), "classes"][:3]
+    assert rule in RULES
+    return codec, rule, targets
+
+
 def show(memory: rc.Memory, first: int, last: int) -> None:
-    """Images by a formula."""
+    """Images and targets by a formula."""
     for number in range(first, last):
         row, column = torch.meshgrid(torch.arange(8), torch.arange(8), indexing="ij")
         image = (number * 29 + row * row * 7 + column * (number % 5) * 11) % 256
-        memory.write(image.reshape(1, *SHAPE) / 255, number % 10, min(2, number * 3 // 101))
+        y = [number % 10 - 0.5, number / 100] if isinstance(memory.targets, rc.RealTargets) else None
+        memory.write(image.reshape(1, *SHAPE) / 255, number % 10 if memory.classes else y, min(2, number * 3 // 101))
 
 
 def recorded(memory: rc.Memory) -> dict[str, Any]:
@@ -91,10 +101,17 @@ def golden(tmp_path: Path) -> Callable[[str], Path]:
 def test_a_golden_file_opens(name: str, golden: Callable[[str], Path]):
     memory = rc.Memory.open(golden(name))
     assert recorded(memory) == json.loads(RECORDED.read_text())[name]
-    codec, rule = name.split("-")
+    codec, rule, targets = parts_of(name)
     assert memory.admission == rule
+    if targets != "classes":
+        assert described(memory.targets) == described(TARGETS[targets])
     assert type(memory.codec) is type(CODECS[codec]())
-    assert (memory.capacity, memory.classes, memory.tasks, memory.scheme) == (70, 10, 3, "radix")
+    assert (memory.capacity, memory.classes, memory.tasks, memory.scheme) == (
+        70,
+        10 if targets == "classes" else 0,
+        3,
+        "radix",
+    )
     if codec == "raw":
         show(fresh := rc.Memory(rc.RawPixels(SHAPE), 101, classes=10, tasks=3), 0, 101)
         assert [recorded(fresh)["codes"][number] for number in memory.ids] == recorded(memory)["codes"]
@@ -104,7 +121,7 @@ def test_a_golden_file_opens(name: str, golden: Callable[[str], Path]):
 def test_a_golden_file_can_be_gone_on_with(name: str, golden: Callable[[str], Path]):
     memory = rc.Memory.open(path := golden(name))
     show(memory, 101, 160)
-    memory.forget(label=5)
+    memory.forget(label=5) if memory.classes else memory.forget(ids=[120, 130])
     memory.commit(path)
     assert recorded(rc.Memory.open(path)) == recorded(memory)
 
@@ -116,8 +133,8 @@ def test_golden_files_hold_a_patch(golden: Callable[[str], Path]):
 
 def test_a_newer_format_is_refused(golden: Callable[[str], Path]):
     with closing(sqlite3.connect(path := golden("raw-ring"))) as connection:
-        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    with pytest.raises(MemoryFileError, match=f"raw-ring has format {FORMAT + 1}: accepted is {FORMAT}"):
+        connection.execute("PRAGMA user_version = 3")
+    with pytest.raises(MemoryFileError, match="raw-ring has format 3: accepted are 1 and 2"):
         rc.Memory.open(path)
 
 

@@ -25,7 +25,7 @@ from recollect.memory import file
 from recollect.memory.examination import Examination
 from recollect.memory.file import DamagedFileError, MemoryFileError
 from recollect.memory.saved import bytes_to_tensors, tensors_to_bytes
-from torture import learned, memory_limit, parts_and_segments, raw, rounds, write
+from torture import REALS, learned, memory_limit, parts_and_segments, raw, rounds, write
 
 SOURCES = Path(rc.__file__).parent
 ROOM = 64 << 20  # bytes that may be allocated; the files have less than 100 KB
@@ -36,9 +36,10 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, file.Change]:
     """What honest files hold."""
     folder = tmp_path_factory.mktemp("honest")
     memories = {rule: raw(60, rule) for rule in ("reservoir", "ring", "balanced")} | {"learned": learned()}
+    memories |= {"reals": raw(60, targets=REALS), "none": raw(60, "ring", targets=rc.NoTargets())}
     for name, memory in memories.items():
         write(memory, 500, Random(0))
-        memory.forget(label=3)
+        memory.forget(label=3 if memory.classes else None, task=None if memory.classes else 3)
         memory.commit(folder / name)
     learner = LEARNERS["replay-autoencoder-reservoir"]()
     for x, y, task in batches():
@@ -221,6 +222,40 @@ def test_nothing_is_allocated_that_is_only_claimed(
     assert "seen" in change  # a number that takes no room
 
 
+OTHER_TARGETS: dict[str, Any] = {
+    "a command": {"class": "Popen", "arguments": {"args": ["touch", "harm"]}},
+    "a codec": {"class": "RawPixels", "arguments": {"shape": [1, 8, 8]}},
+    "a huge network": {"class": "MLP", "arguments": {"inputs": 50_000, "hidden": [50_000, 50_000]}},
+    "other bits": {"class": "RealTargets", "arguments": {"shape": [2], "bits": 32}},
+    "huge": {"class": "RealTargets", "arguments": {"shape": [2**40], "bits": 16}},
+    "beyond all numbers": {"class": "RealTargets", "arguments": {"shape": [2**62] * 8, "bits": 16}},
+    "many sides": {"class": "RealTargets", "arguments": {"shape": [1] * 1000, "bits": 16}},
+    "no range": {"class": "RealTargets", "arguments": {"shape": [2], "bits": 16, "between": [math.nan, math.inf]}},
+    "others": {"class": "NoTargets", "arguments": {}},
+    "no class": {"class": None, "arguments": {}},
+    "no arguments": {"class": "NoTargets", "arguments": None},
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("targets", OTHER_TARGETS.values(), ids=OTHER_TARGETS)
+def test_other_targets_than_those_of_the_records_are_refused(
+    targets: Any, honest: dict[str, file.Change], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    state = state_of(honest["reals"]) | {"targets": targets}
+    refused(path := make(tmp_path / "memory.rec", honest["reals"], memory=state))
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_targets_that_are_no_numbers_are_refused(honest: dict[str, file.Change], tmp_path: Path):
+    memory = rc.Memory.open(make(tmp_path / "memory.rec", honest["reals"]))
+    memory._index.labels.buffer[:2] = 0x7E, 0x00  # a NaN of 16 bits
+    segments = {number: memory._index.segment(number) for number in range(len(memory._index.changed))}
+    path = make(tmp_path / "other.rec", replace(honest["reals"], segments=segments))
+    assert "targets that are no finite numbers" in refused(path)
+
+
 def test_a_balanced_memory_of_many_classes_is_no_larger_than_its_counts(tmp_path: Path):
     """Labels of 32 bits, so that the records are as long as they should be."""
     memory = rc.Memory(rc.RawPixels((1, 8, 8)), 50, admission="ring", classes=2**32)
@@ -336,7 +371,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # a layer of no units
-@pytest.mark.parametrize("name", ["reservoir", "ring", "balanced", "learned", "learner"])
+@pytest.mark.parametrize("name", ["reservoir", "ring", "balanced", "reals", "none", "learned", "learner"])
 def test_other_plain_values_are_refused_or_harmless(name: str, honest: dict[str, file.Change], tmp_path: Path):
     random, path, content = Random(name), tmp_path / "memory.rec", honest[name]
     for _ in range(rounds(60, 2000)):

@@ -61,13 +61,24 @@ def test_pack_is_its_definition_and_unpack_its_inverse(drawn: tuple[Codes, int],
     assert np.array_equal(back, codes)
 
 
+# More items than a block, and numbers on both sides of the largest matrix.
+LONG = [(BLOCK + 3, 620, 3), (4, 12_288, 2), (4, 2048, 255), (4, 2049, 255), (4, 10_241, 3)]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(("items", "variables", "categories"), [(BLOCK + 3, 620, 3), (4, 12_288, 2), (4, 3072, 255)])
+@pytest.mark.parametrize(("items", "variables", "categories"), LONG)
 def test_more_items_than_a_block_and_long_codes(items: int, variables: int, categories: int, scheme: Scheme):
     codes = np.random.default_rng(0).integers(0, categories, (items, variables))
     packed = pack(codes, categories=categories, scheme=scheme)
     assert np.array_equal(packed[-4:], slow_pack(codes[-4:], categories, scheme))
     assert np.array_equal(unpack(packed, variables=variables, categories=categories, scheme=scheme), codes)
+
+
+def test_items_so_long_that_a_block_has_few_of_them():
+    codes = np.random.default_rng(0).integers(0, 8, (5, 2_000_000))
+    packed = pack(codes, categories=8)
+    assert np.array_equal(packed, np.concatenate([pack(code[None], categories=8) for code in codes]))
+    assert np.array_equal(unpack(packed, variables=2_000_000, categories=8), codes)
 
 
 @given(st.integers(1, 400), st.integers(2, 256))
@@ -160,6 +171,8 @@ def test_unpack_refuses_what_pack_cannot_have_made():
         unpack(np.array([[0b11000000]], np.uint8), variables=1, categories=3, scheme="radix")
     with pytest.raises(ValueError, match="not below 3"):
         unpack(np.full((1, 123), 255, np.uint8) & np.uint8(254), variables=620, categories=3, scheme="radix")
+    with pytest.raises(ValueError, match=r"not below 255\^3072"):
+        unpack(np.array([[255] * 3069 + [254]], np.uint8), variables=3072, categories=255, scheme="radix")
     with pytest.raises(ValueError, match="behind the 2 bits"):
         unpack(np.array([[1]], np.uint8), variables=1, categories=3)
     with pytest.raises(ValueError, match="n x 123"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import RawPixels, ResizedPixels
+from recollect import JPEG, Memory, RawPixels, ResizedPixels, bits_per_item
 
 
 def test_raw_pixels_are_exact():
@@ -26,6 +26,27 @@ def test_averaging_is_the_mean_of_each_block():
     blocks = image.reshape(2, 3, 4, 3, 2, 4).mean((3, 5))
     expected = np.round(blocks.reshape(2, -1) * 255)
     assert np.abs(codec.encode(torch.from_numpy(image)).numpy() - expected).max() <= 1  # float32 at a half
+
+
+SIDES = st.sampled_from([1, 2, 7, 100, 255, 256])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 4), SIDES, SIDES)
+def test_a_memory_of_images_of_any_size(channels: int, height: int, width: int):
+    shape = channels, height, width
+    x = torch.randint(0, 256, (3, *shape)) / 255
+    small = max(1, height // 3), max(1, width // 3)
+    codecs = [RawPixels(shape), ResizedPixels(shape, size=small, bits=3)]
+    codecs += [JPEG(shape, bits=8 * 40_000)] if channels in {1, 3} else []
+    for codec in codecs:
+        memory = Memory(codec, capacity=2, admission="ring")  # the two most recent
+        memory.write(x, y=0)
+        assert memory.footprint().codes == 2 * bits_per_item(variables=codec.variables, categories=codec.categories)
+        held = memory.recollections()
+        assert held is not None
+        assert torch.equal(held.x, codec.decode(codec.encode(x[held.ids])))
+        assert sorted(held.ids.tolist()) == [1, 2]
 
 
 @given(st.integers(1, 8))

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import recollect as rc
 from recollect.memory.file import MemoryFileError
 from recollect.memory.memory import Rule
-from torture import CLASSES, TASKS, fingerprint, raw, rounds, write
+from torture import CLASSES, LEVELS, TASKS, fingerprint, raw, rounds, targets_of, write
 
-Example = tuple[bytes, int, int]
+Example = tuple[bytes, int | list[float], int]
 
 
 class Model:
@@ -51,12 +51,13 @@ class Model:
 
 class Machine(RuleBasedStateMachine):
     admission: Rule
+    targets: rc.RealTargets | rc.NoTargets | None = None
 
     @initialize(capacity=st.sampled_from([4, 30, 130]), seed=st.integers(0, 99))
     def start(self, capacity: int, seed: int) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="recollect")
         self.path = Path(self.folder.name) / "memory.rec"
-        self.memory, self.model = raw(capacity, self.admission, seed), Model()
+        self.memory, self.model = raw(capacity, self.admission, seed, self.targets), Model()
         self.committed: tuple[str, Model] | None = None
 
     def teardown(self) -> None:
@@ -68,9 +69,11 @@ class Machine(RuleBasedStateMachine):
         pixels = torch.randint(0, 256, (count, 1, 8, 8), generator=generator)
         y = torch.randint(0, CLASSES, (count,), generator=generator)
         task = torch.randint(0, TASKS, (count,), generator=generator)
-        ids = self.memory.write(pixels / 255, y, task)
+        targets = targets_of(self.memory, y)
+        ids = self.memory.write(pixels / 255, targets, task)
+        kept = [[]] * count if targets is None else targets.tolist()
         assert ids.tolist() == [*range(len(self.model.written), len(self.model.written) + count)]
-        for number, image, label, of in zip(ids.tolist(), pixels.byte(), y.tolist(), task.tolist(), strict=True):
+        for number, image, label, of in zip(ids.tolist(), pixels.byte(), kept, task.tolist(), strict=True):
             self.model.write(number, (image.numpy().tobytes(), label, of))
         self.model.shrink(self.memory.capacity)
 
@@ -93,7 +96,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(label=st.none() | st.integers(0, CLASSES - 1), task=st.integers(0, TASKS - 1))
     def forget_kind(self, label: int | None, task: int) -> None:
-        gone = {n for n, (_, y, t) in self.model.written.items() if t == task and label in {None, y}}
+        label = label if self.memory.classes else None
+        gone = {n for n, (_, y, t) in self.model.written.items() if t == task and label in (None, y)}
         held = gone & set(self.memory.ids.tolist())
         assert self.memory.forget(label=label, task=task) == len(held)
         self.model.forget(gone)
@@ -146,8 +150,8 @@ class Machine(RuleBasedStateMachine):
         if self.admission != "ring":
             assert len(held) == min(capacity, len(model.written))
         if self.admission == "balanced" and len(model.written) > capacity:
-            shown = Counter(y for _, y, _ in model.written.values())
-            kept = Counter(model.written[number][1] for number in held)
+            shown = Counter(y for _, y, _ in model.written.values() if isinstance(y, int))
+            kept = Counter(y for _, y, _ in map(model.written.__getitem__, held) if isinstance(y, int))
             # A class has less than another only if all that was shown of it is held, or one less for want of room.
             for label, count in shown.items():
                 assert kept[label] == count or kept[label] >= max(kept.values()) - 1
@@ -171,6 +175,18 @@ class BalancedMachine(Machine):
     admission = "balanced"
 
 
+class RealTargetsMachine(Machine):
+    admission = "reservoir"
+    targets = LEVELS
+
+
+class NoTargetsMachine(Machine):
+    admission = "ring"
+    targets = rc.NoTargets()
+
+
 SETTINGS = settings(max_examples=rounds(15, 1000), stateful_step_count=30)
 ReservoirMachine.TestCase.settings = RingMachine.TestCase.settings = BalancedMachine.TestCase.settings = SETTINGS
+RealTargetsMachine.TestCase.settings = NoTargetsMachine.TestCase.settings = SETTINGS
 TestReservoir, TestRing, TestBalanced = ReservoirMachine.TestCase, RingMachine.TestCase, BalancedMachine.TestCase
+TestRealTargets, TestNoTargets = RealTargetsMachine.TestCase, NoTargetsMachine.TestCase

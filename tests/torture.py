@@ -17,9 +17,12 @@ from torch import nn
 import recollect as rc
 from recollect.memory import file
 from recollect.memory.memory import Rule
+from recollect.rebuild import described
 
 SHAPE = (1, 8, 8)
 CLASSES, TASKS = 10, 4
+REALS = rc.RealTargets((2,), bits=16)
+LEVELS = rc.RealTargets((2,), bits=6, between=(-1.5, 14.25))  # a quarter apart
 
 
 def rounds(suite: int, torture: int) -> int:
@@ -27,9 +30,19 @@ def rounds(suite: int, torture: int) -> int:
     return max(suite, int(torture * float(os.environ.get("RECOLLECT_TORTURE", "0"))))
 
 
-def raw(capacity: int = 60, rule: Rule = "reservoir", seed: int = 0) -> rc.Memory:
+def raw(
+    capacity: int = 60, rule: Rule = "reservoir", seed: int = 0, targets: rc.RealTargets | rc.NoTargets | None = None
+) -> rc.Memory:
     """A memory whose packed codes are the pixels, so that they can be searched for."""
-    return rc.Memory(rc.RawPixels(SHAPE), capacity, admission=rule, classes=CLASSES, tasks=TASKS, seed=seed)
+    settings = {"admission": rule, "classes": CLASSES, "targets": targets, "tasks": TASKS, "seed": seed}
+    return rc.Memory(rc.RawPixels(SHAPE), capacity, **settings)
+
+
+def targets_of(memory: rc.Memory, labels: torch.Tensor) -> torch.Tensor | None:
+    """In place of labels, targets that the memory takes and gives back exactly."""
+    if memory.classes:
+        return labels
+    return torch.stack([labels - 1.5, 0.25 * labels], 1) if isinstance(memory.targets, rc.RealTargets) else None
 
 
 def learned(capacity: int = 300, rule: Rule = "reservoir") -> rc.Memory:
@@ -47,7 +60,7 @@ def write(memory: rc.Memory, count: int, random: Random, tasks: int = TASKS) -> 
     generator = torch.Generator().manual_seed(random.getrandbits(60))
     x = torch.randint(0, 256, (count, *SHAPE), generator=generator) / 255
     y, task = (torch.randint(0, most, (count,), generator=generator) for most in (CLASSES, tasks))
-    memory.write(x, y, task)
+    memory.write(x, targets_of(memory, y), task)
     return x
 
 
@@ -68,7 +81,7 @@ def fingerprint(memory: rc.Memory) -> str:
     weights = codec.state_dict() if isinstance(codec, nn.Module) else {}
     seen = (
         [array.buffer.tobytes() for array in memory._index.arrays.values()],
-        (memory.capacity, memory.admission, memory.classes, memory.tasks, memory.scheme),
+        (memory.capacity, memory.admission, memory.classes, memory.tasks, memory.scheme, described(memory.targets)),
         (len(memory), memory.seen, memory.ids.tolist(), memory._admission.state(), memory.audit),
         [rng.bit_generator.state for rng in (memory._admission_rng, memory._sample_rng)],
         (type(codec).__name__, codec.shape, codec.variables, codec.categories, codec.storage_bits),

@@ -27,6 +27,8 @@ from recollect.learners.replay import Replay as Replay
 from recollect.memory.file import MemoryFileError as MemoryFileError
 from recollect.memory.memory import Batch as Batch
 from recollect.memory.memory import Memory as Memory
+from recollect.memory.targets import NoTargets as NoTargets
+from recollect.memory.targets import RealTargets as RealTargets
 from recollect.module import RecollectionModule as RecollectionModule
 from recollect.packing import bits_per_item as bits_per_item
 from recollect.packing import pack as pack

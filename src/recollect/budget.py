@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING
 
 from recollect.checks import check_at_least, check_image_shape
-from recollect.packing import Scheme, bits_per_item, check_code_shape, check_scheme
+from recollect.packing import Scheme, bits_for, bits_per_item, check_code_shape, check_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FLOAT_BITS = 32  # the paper's parameters are float32
+SMALLEST, LARGEST = 2, 256  # height and width of images that the autoencoder takes
+LARGEST_OF_THREE = 64  # height and width that the paper's three layers are enough for
+LEAST_FILTERS = 16  # in a layer that has fewer than others
 
 
 class BudgetError(ValueError):
@@ -184,15 +188,34 @@ def plan(
 def autoencoder_parameters(shape: Sequence[int], variables: int, categories: int) -> int:
     """Parameters of the paper's autoencoder: 100 f^2 + 50 ch f + 5 f + ch with f = c l / 4 filters.
 
-    >>> autoencoder_parameters((3, 32, 32), 76, 2)
-    150293
+    That is for images up to 64x64, and for larger ones the sum over more layers: a convolution and a deconvolution of
+    25 w v weights each between neighbours with w and v channels, and a bias for each channel that they give.
+
+    >>> autoencoder_parameters((3, 32, 32), 76, 2), autoencoder_parameters((3, 256, 256), 76, 2)
+    (150293, 198363)
     """
-    filters, channels = filters_of(variables, categories), shape[0]
-    return 100 * filters**2 + 50 * channels * filters + 5 * filters + channels
+    channels = [shape[0], *filters_by_layer(shape, filters_of(variables, categories))]
+    weights = sum(50 * large * small for large, small in itertools.pairwise(channels))
+    return weights + sum(channels[1:]) + sum(channels[:-1])
+
+
+def filters_by_layer(shape: Sequence[int], filters: int) -> list[int]:
+    """Filters in each layer of an encoder from the image to the code, and of a decoder from the code to the image.
+
+    The paper's three layers of as many filters each for images up to 64x64. Each doubling of the larger side has one
+    more at the side of the image, where maps are large, with half the filters of the next; but not less than 16, unless
+    all have less.
+
+    >>> filters_by_layer((3, 32, 32), 104), filters_by_layer((3, 256, 200), 104)
+    ([104, 104, 104], [26, 52, 104, 104, 104])
+    """
+    more = max(0, bits_for(max(shape[1:])) - bits_for(LARGEST_OF_THREE))
+    halved = [max(min(filters, LEAST_FILTERS), filters >> n) for n in range(more, 0, -1)]
+    return [*halved, *[filters] * 3]
 
 
 def filters_of(variables: int, categories: int) -> int:
-    """Filters in each layer: the 2x2 map at the bottleneck holds exactly c l values."""
+    """Filters at the bottleneck, whose 2x2 map holds exactly c l values."""
     variables, categories = _check_filters(variables, categories)
     return variables * categories // 4
 
@@ -200,8 +223,10 @@ def filters_of(variables: int, categories: int) -> int:
 def check_autoencoder_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """``shape``, after making sure that the autoencoder takes images of it."""
     channels, height, width = check_image_shape(shape)
-    if not (8 <= height <= 64 and 8 <= width <= 64):
-        raise ValueError(f"shape={(channels, height, width)}: accepted are height and width from 8 to 64")
+    if not (min(height, width) >= SMALLEST and max(height, width) <= LARGEST):
+        raise ValueError(
+            f"shape={(channels, height, width)}: accepted are height and width from {SMALLEST} to {LARGEST}"
+        )
     return channels, height, width
 
 

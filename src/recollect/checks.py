@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float32]
 IntegerLike = int | Sequence[int] | npt.NDArray[np.integer] | torch.Tensor
+TargetLike = IntegerLike | float | Sequence[Any] | npt.NDArray[Any] | None  # labels, other targets, or none
 
 
 def check_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -51,7 +54,7 @@ def check_codes(codes: torch.Tensor | npt.NDArray[np.integer], variables: int, c
     return codes.long()
 
 
-def check_integers(name: str, values: IntegerLike, count: int, below: int) -> Integers:
+def check_integers(name: str, values: TargetLike, count: int, below: int) -> Integers:
     """``values`` as ``count`` integers in 0..below-1; a single integer stands for all of them."""
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.dtype.kind not in "iu":

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, NoReturn, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,9 @@ Scheme = Literal["binary", "radix"]
 Bytes = npt.NDArray[np.uint8]
 
 LIMB = 16  # bits: words and limbs below 2^16 keep every sum of products exact in float64
-BLOCK = 4096  # items converted at once: what is needed on the way is many times their size
+WORD = 62  # bits of a word where numbers are Python's own
+MOST_WORDS = 1024  # of 16 bits, in a matrix: it grows with their square, and what it takes to make one with their cube
+BLOCK, BLOCK_BYTES = 4096, 1 << 22  # items converted at once, and bytes: what is needed on the way is many times these
 
 
 def bits_per_item(*, variables: int, categories: int, scheme: Scheme = "radix") -> int:
@@ -64,7 +66,7 @@ def pack(codes: torch.Tensor | npt.NDArray[Any], *, categories: int, scheme: Sch
     size = -(-bits_per_item(variables=digits.shape[1], categories=categories, scheme=scheme) // 8)
     packed = np.empty((len(digits), size), np.uint8)
     to_bytes = _binary_to_bytes if _fields_suffice(categories, scheme) else _radix_to_bytes
-    for block in blocks(len(digits)):
+    for block in blocks(*digits.shape):
         packed[block] = to_bytes(digits[block], categories, size)
     return torch.from_numpy(packed).to(codes.device) if isinstance(codes, torch.Tensor) else packed
 
@@ -91,7 +93,7 @@ def unpack_checked(rows: Bytes, variables: int, categories: int, scheme: Scheme)
     """`unpack` for rows of the right size with nothing behind their bits."""
     codes = np.empty((len(rows), variables), np.int64)
     to_codes = _binary_to_codes if _fields_suffice(categories, scheme) else _radix_to_codes
-    for block in blocks(len(rows)):
+    for block in blocks(len(rows), variables):
         codes[block] = to_codes(rows[block], variables, categories)
     return codes
 
@@ -105,9 +107,14 @@ def bits_for(values: int) -> int:
     return (values - 1).bit_length()
 
 
-def blocks(items: int) -> list[slice]:
-    """Slices of BLOCK items each, one after the other."""
-    return [slice(start, start + BLOCK) for start in range(0, items, BLOCK)]
+def blocks(items: int, size: int) -> list[slice]:
+    """Slices of so many items of ``size`` bytes as are converted at once, one after the other.
+
+    >>> len(blocks(10_000, 620)), len(blocks(64, 3 * 256 * 256))
+    (3, 4)
+    """
+    step = max(1, min(BLOCK, BLOCK_BYTES // max(size, 1)))
+    return [slice(start, start + step) for start in range(0, items, step)]
 
 
 def _fields_suffice(categories: int, scheme: Scheme) -> bool:
@@ -167,8 +174,8 @@ def _spread(rows: Bytes, groups: int, bits: int) -> Bytes:
 # together to words below 2^16 first, and bits to limbs of 16, which keeps the matrix small.
 
 
-def _digits_a_word(categories: int) -> int:
-    return max(g for g in range(1, LIMB + 1) if categories**g <= 1 << LIMB)
+def _digits_a_word(categories: int, bits: int = LIMB) -> int:
+    return max(g for g in range(1, bits + 1) if categories**g <= 1 << bits)
 
 
 @functools.lru_cache(maxsize=4)
@@ -215,6 +222,8 @@ def _radix_to_bytes(codes: Bytes, categories: int, size: int) -> Bytes:
     bits = bits_per_item(variables=variables, categories=categories)
     digits = _digits_a_word(categories)
     words, limbs = -(-variables // digits), -(-bits // LIMB)
+    if words > MOST_WORDS:
+        return _long_to_bytes(codes, categories, 8 * size - bits, size)
     padded = np.zeros((len(codes), words * digits))
     padded[:, words * digits - variables :] = codes
     weights = float(categories) ** np.arange(digits - 1, -1, -1)
@@ -229,6 +238,8 @@ def _radix_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     bits = bits_per_item(variables=variables, categories=categories)
     digits = _digits_a_word(categories)
     words, limbs = -(-variables // digits), -(-bits // LIMB)
+    if words > MOST_WORDS:
+        return _long_to_codes(rows, variables, categories, 8 * rows.shape[1] - bits)
     padded = np.zeros((len(rows), 2 * limbs), np.uint8)
     padded[:, : rows.shape[1]] = rows
     number = padded.view(">u2").astype(np.uint32)
@@ -238,9 +249,50 @@ def _radix_to_codes(rows: Bytes, variables: int, categories: int) -> Bytes:
     powers = _powers(1 << LIMB, limbs, categories**digits, words, 1)
     grouped = _change_base(number.T.astype(np.float64), powers, categories**digits).T
     if grouped[:, 0].max(initial=0) >= categories ** (variables - (words - 1) * digits):
-        raise ValueError(f"packed bytes hold a number of {bits} bits that is not below {categories}^{variables}")
+        _not_below(categories, variables)
     codes = _digit_table(categories, digits).take(grouped, axis=0)
     return codes.reshape(len(rows), -1)[:, words * digits - variables :]
+
+
+# Long codes: numbers of Python's own, for all items of a block at once. Two neighbours are joined to a number in a base
+# that is the square of theirs, again and again, and taken apart in the same way.
+
+
+def _long_to_bytes(codes: Bytes, categories: int, fill: int, size: int) -> Bytes:
+    bases, weights = _long_words(codes.shape[1], categories)
+    padded = np.zeros((len(codes), len(weights) << len(bases)), np.int64)
+    padded[:, -codes.shape[1] :] = codes
+    numbers = (padded.reshape(len(codes), -1, len(weights)) @ weights).astype(object)
+    for base in bases:
+        numbers = numbers[:, ::2] * base + numbers[:, 1::2]
+    rows = b"".join((number << fill).to_bytes(size, "big") for number in numbers[:, 0])
+    return np.frombuffer(rows, np.uint8).reshape(len(codes), size)
+
+
+def _long_to_codes(rows: Bytes, variables: int, categories: int, fill: int) -> Bytes:
+    bases, weights = _long_words(variables, categories)
+    numbers = np.array([[int.from_bytes(row.tobytes(), "big") >> fill] for row in rows], object)
+    if numbers.max(initial=0) >= categories**variables:
+        _not_below(categories, variables)
+    for base in reversed(bases):
+        upper = numbers // base
+        numbers = np.stack([upper, numbers - upper * base], -1).reshape(len(rows), -1)
+    codes = numbers.astype(np.int64)[:, :, None] // weights % categories
+    return codes.reshape(len(rows), -1)[:, -variables:].astype(np.uint8)
+
+
+def _long_words(variables: int, categories: int) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """The bases of words, of pairs of words and so on, up to half a code; and what the digits of a word weigh."""
+    digits = _digits_a_word(categories, WORD)
+    bases = [categories**digits]
+    while digits << len(bases) < variables:
+        bases.append(bases[-1] ** 2)
+    return bases, categories ** np.arange(digits - 1, -1, -1, dtype=np.int64)
+
+
+def _not_below(categories: int, variables: int) -> NoReturn:
+    bits = bits_per_item(variables=variables, categories=categories)
+    raise ValueError(f"packed bytes hold a number of {bits} bits that is not below {categories}^{variables}")
 
 
 def check_code_shape(variables: int, categories: int) -> tuple[int, int]:

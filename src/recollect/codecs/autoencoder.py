@@ -24,9 +24,10 @@ class DiscreteAutoencoder(ConvolutionalAutoencoder):
 
     With its defaults it is the paper's, to the parameter. A code is drawn by the Gumbel-max trick (equation 1) and
     the gradient goes through the Gumbel-softmax at temperature ``tau`` (equation 2). The loss is binary cross entropy.
+    Images larger than 64x64 have more layers than the paper's, one for each doubling.
 
     Args:
-        shape: channels, height and width of the images; height and width from 8 to 64.
+        shape: channels, height and width of the images; height and width from 2 to 256.
         variables: the paper's c.
         categories: the paper's l. The product c l is a multiple of 4, since the code is a 2x2 map.
         tau: temperature of the softmax in the gradient; the paper keeps it at 1.0.

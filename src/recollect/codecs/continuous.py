@@ -25,7 +25,7 @@ class ContinuousAutoencoder(ConvolutionalAutoencoder):
     table of continuous codes counts filters: its h = 5 are 20 numbers here, a compression of 9.8.
 
     Args:
-        shape: channels, height and width of the images; height and width from 8 to 64.
+        shape: channels, height and width of the images; height and width from 2 to 256.
         latents: numbers in a code, the h of the paper's 32 h bits. A multiple of 4, since the code is a 2x2 map.
         normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
             layer. Not in the paper.

@@ -1,4 +1,7 @@
-"""What the discrete and the continuous autoencoder share: three convolutions, a 2x2 map, three deconvolutions."""
+"""What the discrete and the continuous autoencoder share: three convolutions, a 2x2 map, three deconvolutions.
+
+Images larger than 64x64 have one more of each for every doubling.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from recollect.budget import check_autoencoder_shape
+from recollect.budget import check_autoencoder_shape, filters_by_layer
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
 from recollect.seeding import initial_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LAYERS = 3
 BOTTLENECK = 2  # the code is a 2x2 map
 
 
@@ -25,8 +27,8 @@ class ConvolutionalAutoencoder(nn.Module):
     """Layers, weights and loss; what the four values a filter at the bottleneck mean is left to its heirs.
 
     Args:
-        shape: channels, height and width of the images; height and width from 8 to 64.
-        filters: in each layer.
+        shape: channels, height and width of the images; height and width from 2 to 256.
+        filters: in each layer; beyond three, as `filters_by_layer` has it.
         normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
             layer.
         seed: of the initial weights.
@@ -36,24 +38,22 @@ class ConvolutionalAutoencoder(nn.Module):
         super().__init__()
         self.shape = channels, height, width = check_autoencoder_shape(shape)
         self.filters = filters
-        sizes = [*zip(_sizes(height), _sizes(width), strict=True)]
-        strides = [*zip(_strides(height), _strides(width), strict=True)]
-        widths = [channels, *[filters] * LAYERS]
-        layers = [(widths[n], widths[n + 1], sizes[n], strides[n]) for n in range(LAYERS)]
+        widths = [channels, *filters_by_layer(self.shape, filters)]
+        depth = len(widths) - 1
+        sizes = [*zip(_sizes(height, depth), _sizes(width, depth), strict=True)]
+        strides = [*zip(_strides(height, depth), _strides(width, depth), strict=True)]
+        layers = [(widths[n], widths[n + 1], sizes[n], strides[n]) for n in range(depth)]
         with initial_weights(seed, type(self).__name__):
             self.encoder = nn.Sequential(Convolution(*layers[0]))
             for layer in layers[1:]:
-                self.encoder.extend([*self._between(normalised), Convolution(*layer)])
+                self.encoder.extend([*_between(layer[0], normalised), Convolution(*layer)])
             self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
             for layer in layers[-2::-1]:
-                self.decoder.extend([*self._between(normalised), Deconvolution(*layer)])
-
-    def _between(self, normalised: bool) -> list[nn.Module]:
-        return [nn.GroupNorm(1, self.filters), nn.SiLU()] if normalised else [nn.ReLU()]
+                self.decoder.extend([*_between(layer[1], normalised), Deconvolution(*layer)])
 
     @property
     def parameter_count(self) -> int:
-        """Number of parameters; 100 f^2 + 50 ch f + 5 f + ch with f filters for the paper's own."""
+        """Number of parameters; 100 f^2 + 50 ch f + 5 f + ch with f filters for the paper's own, up to 64x64."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @property
@@ -79,25 +79,29 @@ class ConvolutionalAutoencoder(nn.Module):
         return self.decoder(maps)
 
 
-def _strides(size: int) -> tuple[int, ...]:
-    """Strides that take ``size`` to 2 in three layers: as even as can be, then as small as can be.
+def _between(channels: int, normalised: bool) -> list[nn.Module]:
+    return [nn.GroupNorm(1, channels), nn.SiLU()] if normalised else [nn.ReLU()]
 
-    >>> _strides(28), _strides(32)
-    ((3, 3, 2), (3, 3, 2))
+
+def _strides(size: int, depth: int) -> tuple[int, ...]:
+    """Strides that take ``size`` to 2 in ``depth`` layers: as even as can be, then as small as can be.
+
+    >>> _strides(28, 3), _strides(32, 3), _strides(64, 3), _strides(256, 5)
+    ((3, 3, 2), (3, 3, 2), (4, 4, 2), (3, 3, 3, 3, 2))
     """
     # With kernel 5 and padding 2 a stride s takes n to ceil(n / s), so only the product of the strides counts.
     fitting = (
         strides
-        for strides in itertools.combinations_with_replacement(range(KERNEL, 0, -1), LAYERS)
+        for strides in itertools.combinations_with_replacement(range(KERNEL, 0, -1), depth)
         if math.ceil(size / math.prod(strides)) == BOTTLENECK
     )
     return min(fitting, key=lambda strides: (strides[0], math.prod(strides)))
 
 
-def _sizes(size: int) -> list[int]:
+def _sizes(size: int, depth: int) -> list[int]:
     """Sizes of the maps, from the image to the code.
 
-    >>> _sizes(28), _sizes(32)
-    ([28, 10, 4, 2], [32, 11, 4, 2])
+    >>> _sizes(28, 3), _sizes(256, 5)
+    ([28, 10, 4, 2], [256, 86, 29, 10, 4, 2])
     """
-    return [*itertools.accumulate(_strides(size), lambda n, stride: math.ceil(n / stride), initial=size)]
+    return [*itertools.accumulate(_strides(size, depth), lambda n, stride: math.ceil(n / stride), initial=size)]

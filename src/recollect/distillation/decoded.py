@@ -44,7 +44,7 @@ class DecodedSampling:
         held = memory.recollections()
         if held is None:
             raise ValueError("the memory is empty: accepted is one with at least one item")
-        self.all = Recollections(held.x, held.y, held.task)
+        self.all = Recollections(held.x, held.y if memory.classes else None, held.task)
         if teacher is not None:
             self.all = replace(self.all, logits=_asked(teacher, self.all))
         self._generator = torch.Generator().manual_seed(derived(seed, "DecodedSampling"))

@@ -68,9 +68,9 @@ class BufferSampling:
         self.memory = memory
 
     def sample(self, size: int) -> Recollections:
-        """``size`` recollections, with their labels and tasks."""
+        """``size`` recollections, with their tasks and, if the memory keeps classes, their labels."""
         batch = self.memory.sample(size)
-        return Recollections(batch.x, batch.y, batch.task)
+        return Recollections(batch.x, batch.y if self.memory.classes else None, batch.task)
 
 
 class CodeSampling:

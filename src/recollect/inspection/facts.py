@@ -85,6 +85,7 @@ def as_json(found: Facts) -> dict[str, Any]:
             "held": len(memory),
             "seen": memory.seen,
             "classes": memory.classes,
+            "targets": None if memory.classes else described(memory.targets),
             "tasks": memory.tasks,
             "scheme": memory.scheme,
             "bits_per_item": memory.bits_per_item,
@@ -108,12 +109,14 @@ def text(found: Facts) -> str:
             f"{many(memory.seen, 'example')} seen, codes of {memory.bits_per_item:,} bits ({memory.scheme})",
             f"codec     {_call(described(memory.codec))}",
         ]
+        lines += [] if memory.classes else [f"targets   {_call(described(memory.targets))}"]
     if learner is not None:
         module = f" with {_call(learner['module'])}" if learner["module"] is not None else ""
         lines += [f"learner   {_call(learner['learner'])}{module}", f"model     {_call(learner['model'])}"]
     lines += ["", *_bill(found)]
     if memory is not None:
-        lines += ["", _counts("task", items_by_task(memory)), _counts("class", items_by_class(memory))]
+        lines += ["", _counts("task", items_by_task(memory))]
+        lines += [_counts("class", items_by_class(memory))] if memory.classes else []
     audit = [f"  {line.time}  {many(line.items, 'item')} by {line.rule}" for line in found.audit]
     return "\n".join([*lines, "", "erased:" if audit else "erased: nothing so far", *audit])
 

@@ -9,6 +9,7 @@ import torch
 from recollect.checks import check_at_least
 from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
+from recollect.learners.losses import check_classes
 from recollect.learners.projection import multipliers
 from recollect.rebuild import rebuildable
 
@@ -57,6 +58,7 @@ class GEM(Learner):
         batch_size: int = 25,
     ) -> None:
         super().__init__(model, learning_rate)
+        check_classes("GEM", module.memory)
         self.module = module
         if not memory_strength >= 0:
             raise ValueError(f"memory_strength={memory_strength}: accepted is a number of at least 0")

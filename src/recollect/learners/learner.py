@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
-import torch.nn.functional as F
 
 from recollect.budget import Bill
 from recollect.checks import check_images, check_integers
+from recollect.learners.losses import loss_of
 from recollect.learners.saved import load, save
 from recollect.memory.file import MemoryFileError
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from recollect.checks import IntegerLike, Integers
+    from recollect.checks import IntegerLike, Integers, TargetLike
     from recollect.codecs.interface import Codec
+    from recollect.learners.losses import Loss, Named
     from recollect.memory.file import Home
     from recollect.memory.memory import Memory
     from recollect.rebuild import Plain
@@ -38,9 +39,11 @@ class Learner(ABC):
 
     needs_tasks: ClassVar[str] = ""  # why, for a learner that has no use of a stream without them
 
-    def __init__(self, model: nn.Module, learning_rate: float) -> None:
+    def __init__(self, model: nn.Module, learning_rate: float, loss: Named | Loss = "cross_entropy") -> None:
         self.model = model
         self.learning_rate = learning_rate
+        self._loss = loss_of(loss)
+        self._loss_is_of_classes = loss == "cross_entropy"
         self.progress: Plain = {}
         self._home: Home | None = None  # where it was last saved, for a learner without a memory
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
@@ -51,6 +54,11 @@ class Learner(ABC):
     def memory(self) -> Memory | None:
         """The memory, for a learner that has one."""
         return None
+
+    @property
+    def _of_classes(self) -> bool:
+        """Whether targets are classes: as the memory has it, and without one the loss."""
+        return self._loss_is_of_classes if self.memory is None else self.memory.classes > 0
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
@@ -109,11 +117,12 @@ class Learner(ABC):
 
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike | None = None) -> torch.Tensor:
-        """The most probable class of each example."""
+        """The most probable class of each example; where targets are no classes, the model's outputs."""
         x = check_images(x)
         tasks = integers("task", self._for_model(task), len(x))
         self.model.eval()
-        return self._logits(x, tasks).argmax(-1)
+        outputs = self._logits(x, tasks)
+        return outputs.argmax(-1) if self._of_classes else outputs
 
     def _for_learner(self, task: IntegerLike | None) -> IntegerLike:
         """The task that was given, or 0 in a stream without tasks if learner and model can do without them."""
@@ -133,13 +142,13 @@ class Learner(ABC):
         return 0 if task is None else task
 
     def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
-        """One step of gradient descent on the cross entropy."""
+        """One step of gradient descent on the loss."""
         self._descend(self._gradient(x, y, task))
 
     def _gradient(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The gradient of the cross entropy with respect to every parameter that is trained."""
+        """The gradient of the loss with respect to every parameter that is trained."""
         self._set_training()
-        loss = F.cross_entropy(self._logits(x, task), y.to(x.device))
+        loss = self._loss(self._logits(x, task), y.to(x.device))
         return torch.autograd.grad(loss, self._trained, materialize_grads=True)
 
     @torch.no_grad()
@@ -167,9 +176,19 @@ def takes_task(model: nn.Module) -> bool:
     return "task" in inspect.signature(inner.forward).parameters
 
 
-def integers(name: str, values: IntegerLike, count: int) -> torch.Tensor:
+def integers(name: str, values: TargetLike, count: int) -> torch.Tensor:
     """Labels or tasks as a tensor, one for each of ``count`` examples."""
     return torch.from_numpy(check_integers(name, values, count, below=2**63 - 1))
+
+
+def reals(name: str, values: TargetLike, count: int) -> torch.Tensor:
+    """Targets that are no classes as a tensor of float32, one for each of ``count`` examples."""
+    tensor = torch.as_tensor(values, dtype=torch.float32)
+    if tensor.ndim == 0 or len(tensor) != count:
+        raise ValueError(f"{name} has shape {tuple(tensor.shape)}: accepted is a target for each of {count} examples")
+    if not bool(tensor.isfinite().all()):
+        raise ValueError(f"{name} has values that are no finite numbers")
+    return tensor
 
 
 def one_task(tasks: torch.Tensor | Integers) -> int:

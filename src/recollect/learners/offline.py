@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
+from recollect.learners.losses import check_classes
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from recollect.budget import Bill
-    from recollect.checks import IntegerLike
+    from recollect.checks import IntegerLike, TargetLike
+    from recollect.learners.losses import Loss, Named
     from recollect.memory.memory import Memory
 
 
@@ -27,6 +29,8 @@ class Offline(Learner):
         learning_rate: of gradient descent.
         epochs: passes over what the memory holds.
         batch_size: examples in a step.
+        loss: by name, "cross_entropy", "binary_cross_entropy" (of logits), "mse" or "mae"; or a function of outputs and
+            targets. With `RealTargets` or `NoTargets` in the memory it is another than cross entropy.
 
     >>> import recollect as rc, torch
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=1000)
@@ -36,9 +40,18 @@ class Offline(Learner):
     """
 
     def __init__(
-        self, model: nn.Module, memory: Memory, *, learning_rate: float = 0.01, epochs: int = 1, batch_size: int = 10
+        self,
+        model: nn.Module,
+        memory: Memory,
+        *,
+        learning_rate: float = 0.01,
+        epochs: int = 1,
+        batch_size: int = 10,
+        loss: Named | Loss = "cross_entropy",
     ) -> None:
-        super().__init__(model, learning_rate)
+        super().__init__(model, learning_rate, loss)
+        if loss == "cross_entropy":
+            check_classes("a loss of cross_entropy", memory)
         self._memory = memory
         self.epochs = check_at_least("epochs", epochs, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
@@ -48,7 +61,7 @@ class Offline(Learner):
         """The memory."""
         return self._memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
+    def observe(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike | None = None) -> None:
         """Keep a batch of the stream."""
         self.memory.write(x, y, self._for_learner(task))
 

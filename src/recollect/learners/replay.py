@@ -8,13 +8,15 @@ import torch
 
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
+from recollect.learners.losses import check_classes
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
     from torch import nn
 
     from recollect.budget import Bill
-    from recollect.checks import IntegerLike
+    from recollect.checks import IntegerLike, TargetLike
+    from recollect.learners.losses import Loss, Named
     from recollect.memory.memory import Memory
     from recollect.module import RecollectionModule
 
@@ -31,6 +33,8 @@ class Replay(Learner):
         learning_rate: of gradient descent on the model, the paper's α.
         batch_size: recollections that join the new examples in a step.
         steps: steps on the new examples, each with recollections of its own; one in Algorithm 1.
+        loss: by name, "cross_entropy", "binary_cross_entropy" (of logits), "mse" or "mae"; or a function of outputs and
+            targets. With `RealTargets` or `NoTargets` in the memory it is another than cross entropy.
 
     >>> import recollect as rc
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=100)
@@ -49,8 +53,11 @@ class Replay(Learner):
         learning_rate: float = 0.01,
         batch_size: int = 25,
         steps: int = 1,
+        loss: Named | Loss = "cross_entropy",
     ) -> None:
-        super().__init__(model, learning_rate)
+        super().__init__(model, learning_rate, loss)
+        if loss == "cross_entropy":
+            check_classes("a loss of cross_entropy", module.memory)
         self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
@@ -60,10 +67,10 @@ class Replay(Learner):
         """The memory of the module."""
         return self.module.memory
 
-    def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
+    def observe(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
         memory = self.module.memory
-        x, labels, tasks = memory.check(x, y, self._for_learner(task))
+        x, targets, tasks = memory.check(x, y, self._for_learner(task))
 
         # Scalable Recollection Module training; x_1 and y_1 are its first sample set.
         recollected = self.module.rehearse_checked(x, self.batch_size)
@@ -72,7 +79,7 @@ class Replay(Learner):
         sets = [] if recollected is None else [recollected]
         if sets and self.steps > 1:
             sets += memory.sample((self.steps - 1) * self.batch_size).to(x.device).split(self.batch_size)
-        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (targets, tasks))
         for step in range(self.steps):
             X, Y, T = x, y, t
             if sets:
@@ -81,7 +88,7 @@ class Replay(Learner):
             self._step(X, Y, T)
 
         # Encode x and store it in the index buffer.
-        memory.write_checked(x, labels, tasks)
+        memory.write_checked(x, targets, tasks)
 
     def footprint(self) -> Bill:
         """The memory's bill."""

@@ -63,6 +63,11 @@ def _described(thing: object) -> Plain:
     description = described(thing)
     if not known(description):
         raise file.MemoryFileError(f"a {description['class']} cannot be built again from a file: {ACCEPTED}")
+    if functions := [name for name, value in description["arguments"].items() if callable(value)]:
+        raise file.MemoryFileError(
+            f"{functions[0]} of a {description['class']} is a function, which no file holds: accepted are the names "
+            f"that it has, and a class of your own, marked with recollect.rebuild.rebuildable, that gives the function"
+        )
     return description
 
 

@@ -40,6 +40,8 @@ def matching(
     given = {name: value for name, value in rules.items() if value is not None}
     if not given:
         raise ValueError("nothing to forget was named: accepted are ids, task and label")
+    if "label" in given and not limits["label"]:
+        raise ValueError(f"label={given['label']}: accepted are ids and task, since the memory keeps no classes")
     arrays = {"ids": index.ids, "task": index.tasks, "label": index.labels}
     found = np.ones(len(slots), np.bool_)
     for name, value in given.items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Watch = Callable[[int], object]  # is told how many bytes were read
 
-FORMAT = 1
+CLASSES, TARGETS = 1, 2  # the format; it is 2 where a memory keeps targets that are no classes
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (
@@ -87,6 +87,7 @@ class Change:
     segments: Mapping[int, bytes] = field(default_factory=dict)
     patch: bytes | None = None
     audit: Sequence[Erasure] = ()
+    format: int = CLASSES  # of a new file; a memory keeps its targets, and a file its format
 
     def after(self, before: Home) -> Home:
         """The state that it leads to."""
@@ -143,7 +144,7 @@ def _write(connection: sqlite3.Connection, home: Home, change: Change) -> Home:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute(f"PRAGMA user_version = {change.format}")
         after = change.after(before)
         # An interrupt that comes while SQLite commits is raised when it has committed: the state is there after all.
         home.tried[:] = [before, after]
@@ -325,8 +326,8 @@ def cut_short(path: Path) -> bool:
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise MemoryFileError(f"{path} is a database of another kind: accepted is a file of a memory")
-    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) != FORMAT:
-        raise MemoryFileError(f"{path} has format {version}: accepted is {FORMAT}")
+    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) not in {CLASSES, TARGETS}:
+        raise MemoryFileError(f"{path} has format {version}: accepted are {CLASSES} and {TARGETS}")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

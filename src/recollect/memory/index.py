@@ -59,7 +59,7 @@ class BitArray:
         if self.width % 8 == 0:
             return self.buffer.reshape(-1, self.row_bytes)[slots] if self.width else np.zeros((len(slots), 0), np.uint8)
         rows = np.empty((len(slots), self.row_bytes), np.uint8)
-        for block in blocks(len(slots)):
+        for block in blocks(len(slots), self.row_bytes):
             first, shift = np.divmod(slots[block] * self.width, 8)
             # The byte behind the last field does not exist; what is read in its place is shifted out.
             taken = self.buffer.take(first[:, None] + self._reach, mode="clip").astype(np.uint16)
@@ -73,7 +73,7 @@ class BitArray:
             if self.width:
                 self.buffer.reshape(-1, self.row_bytes)[slots] = rows
             return
-        for block in blocks(len(slots)):
+        for block in blocks(len(slots), self.row_bytes):
             first, shift = np.divmod(slots[block] * self.width, 8)
             masks = self._masks[shift]
             touched = masks != 0
@@ -100,9 +100,13 @@ class BitArray:
 
     def write_integers(self, slots: Slots, values: npt.NDArray[np.int64]) -> None:
         """Put integers at ``slots``."""
-        if self.width:
-            words = (values.astype(np.uint64) << np.uint64(64 - self.width)).astype(">u8")
-            self.write(slots, words[:, None].view(np.uint8)[:, : self.row_bytes])
+        self.write(slots, integer_rows(values, self.width))
+
+
+def integer_rows(values: npt.NDArray[np.int64], width: int) -> Rows:
+    """Integers as fields of ``width`` bits, up to 64, a row each."""
+    words = (values.astype(np.uint64) << np.uint64(64 - width) if width else values).astype(">u8")
+    return words[:, None].view(np.uint8)[:, : -(-width // 8)]
 
 
 def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:
@@ -115,7 +119,7 @@ def _moved(rows: Rows, shift: npt.NDArray[np.int64]) -> Rows:
 
 
 class PackedIndex:
-    """The index buffer: for each slot a packed code, a label, a task and an id, each kind in a `BitArray`.
+    """The index buffer: for each slot a packed code, a label or other target, a task and an id, each in a `BitArray`.
 
     For its file it knows which slots were ``touched`` since the last commit, as long as they are few, and which
     segments, of a few thousand bytes each, ``changed`` since they were last written.
@@ -147,11 +151,11 @@ class PackedIndex:
         """Bytes held."""
         return sum(array.nbytes for array in self.arrays.values())
 
-    def write(self, slots: Slots, codes: Rows, labels: Integers, tasks: Integers, ids: Integers) -> None:
+    def write(self, slots: Slots, codes: Rows, labels: Rows, tasks: Integers, ids: Integers) -> None:
         """Put whole records at ``slots``."""
         self._touch(slots)
         self.codes.write(slots, codes)
-        self.labels.write_integers(slots, labels)
+        self.labels.write(slots, labels)
         self.tasks.write_integers(slots, tasks)
         self.ids.write_integers(slots, ids)
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 import torch
 
 from recollect.budget import Bill, BudgetError, raw_bits
-from recollect.checks import IntegerLike, Integers, check_at_least, check_codes, check_images, check_integers
+from recollect.checks import (
+    IntegerLike,
+    Integers,
+    TargetLike,
+    check_at_least,
+    check_codes,
+    check_images,
+    check_integers,
+)
 from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.chosen import Chosen
@@ -20,24 +29,32 @@ from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
 from recollect.memory.saved import commit, restored
+from recollect.memory.targets import ClassLabels, Targets
 from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from os import PathLike
 
+    import numpy.typing as npt
+
     from recollect.memory.file import Home
     from recollect.memory.index import Rows, Slots
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
 ID_BITS = 64
-DECODED = 1000  # items at once: what a codec needs on its way is many times an image
-MOST_LABELS = 2**32
+# Items that go through the codec at once, and values of their images: what it needs on its way is many times an image.
+MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
+MOST_TASKS = 2**32
+BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Recollections: images as the codec decodes them now, with what was stored beside their codes."""
+    """Recollections: images as the codec decodes them now, with what was stored beside their codes.
+
+    ``y`` are labels, or the numbers of `RealTargets`; of `NoTargets` it is n x 0.
+    """
 
     x: torch.Tensor
     y: torch.Tensor
@@ -74,6 +91,7 @@ class Memory:
             in equal shares; what cannot be shared equally stays free), "balanced" (equally many of each class) or
             "chosen" (what `keep` named last, and balanced what came since).
         classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each.
+        targets: in place of ``classes``, `RealTargets` for real numbers or `NoTargets` for a stream without labels.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
         scheme: how codes become bits, "radix" or the paper's "binary".
         seed: of admission and sampling.
@@ -98,6 +116,7 @@ class Memory:
         capacity_bits: int | None = None,
         admission: Rule = "reservoir",
         classes: int = 256,
+        targets: Targets | None = None,
         tasks: int = 256,
         scheme: Scheme = "radix",
         seed: int = 0,
@@ -105,12 +124,20 @@ class Memory:
         if not isinstance(codec, Codec):
             raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         self.codec = codec
-        self.classes, self.tasks = check_at_least("classes", classes, 1), check_at_least("tasks", tasks, 1)
-        if max(self.classes, self.tasks) > MOST_LABELS:
-            raise ValueError(f"classes={classes}, tasks={tasks}: accepted are 1 to {MOST_LABELS} of each")
+        if not isinstance(targets, Targets | None):
+            raise TypeError(f"targets is {type(targets).__name__}: accepted are RealTargets and NoTargets")
+        self.targets: Targets = ClassLabels(classes) if targets is None else targets
+        self.tasks = check_at_least("tasks", tasks, 1)
+        if self.tasks > MOST_TASKS:
+            raise ValueError(f"tasks={tasks}: accepted are 1 to {MOST_TASKS}")
+        if admission in BY_CLASS and not self.classes:
+            raise ValueError(
+                f"admission={admission!r} counts classes, which {type(targets).__name__} are not: "
+                f"accepted are 'reservoir' and 'ring'"
+            )
         self.scheme: Scheme = scheme
         self.admission: Rule = admission
-        widths = self.widths(codec, self.classes, self.tasks, scheme)
+        widths = self.widths(codec, self.targets, self.tasks, scheme)
         self.capacity = _items(capacity, capacity_bits, widths)
         self._index = PackedIndex(self.capacity, **widths)
         self._admission = self._rule(admission)
@@ -124,11 +151,11 @@ class Memory:
         self._seen_at_home = 0
 
     @staticmethod
-    def widths(codec: Codec, classes: int, tasks: int, scheme: Scheme) -> dict[str, int]:
+    def widths(codec: Codec, targets: Targets, tasks: int, scheme: Scheme) -> dict[str, int]:
         """Bits of a record, by kind."""
         return {
             "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
-            "label_bits": bits_for(classes),
+            "label_bits": targets.bits,
             "task_bits": bits_for(tasks),
             "id_bits": ID_BITS,
         }
@@ -150,6 +177,11 @@ class Memory:
         return self._admission.held
 
     @property
+    def classes(self) -> int:
+        """How many classes labels are of; 0 where targets are no classes."""
+        return self.targets.classes
+
+    @property
     def bits_per_item(self) -> int:
         """Bits of one stored code."""
         return self._index.codes.width
@@ -159,19 +191,19 @@ class Memory:
         """The ids of all examples held."""
         return torch.from_numpy(self._index.ids.read_integers(self._admission.slots(np.arange(len(self)))))
 
-    def write(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> torch.Tensor:
+    def write(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0) -> torch.Tensor:
         """Show examples to the memory. Returns an id for each; those that the admission rule keeps are stored.
 
         Ids count the examples seen, from 0. After an error the memory is as it was before.
         """
         return self.write_checked(*self.check(x, y, task))
 
-    def write_checked(self, x: torch.Tensor, labels: Integers, tasks: Integers) -> torch.Tensor:
+    def write_checked(self, x: torch.Tensor, targets: npt.NDArray[Any], tasks: Integers) -> torch.Tensor:
         """`write` for what `check` gave back, without another check."""
         ids = np.arange(self.seen, self.seen + len(x))
         random_state = self._admission_rng.bit_generator.state
         try:
-            slots = self._admission.decide(labels, tasks, self._admission_rng)
+            slots = self._admission.decide(targets, tasks, self._admission_rng)
             rows = _last_of_each(slots)
             packed = self._packed(x[torch.from_numpy(rows)]) if len(rows) else None
         except BaseException:
@@ -181,23 +213,28 @@ class Memory:
         self.seen += len(x)
         if packed is not None:
             slots = slots[rows]
-            self._index.write(slots, packed, labels[rows], tasks[rows], ids[rows])
+            self._index.write(slots, packed, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
         return torch.from_numpy(ids)
 
     def _packed(self, x: torch.Tensor) -> Rows:
         """Codes of ``x`` in bytes. A codec may be anyone's, so that what it gives is checked."""
-        codes = check_codes(self.codec.encode(x), self.codec.variables, self.codec.categories)
-        if len(codes) != len(x):
-            raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(x)} images")
-        return pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme)
+        rows = []
+        for part in x.split(self._at_once):
+            codes = check_codes(self.codec.encode(part), self.codec.variables, self.codec.categories)
+            if len(codes) != len(part):
+                raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(part)} images")
+            rows.append(pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme))
+        return np.concatenate(rows)
 
-    def check(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike = 0) -> tuple[torch.Tensor, Integers, Integers]:
+    def check(
+        self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0
+    ) -> tuple[torch.Tensor, npt.NDArray[Any], Integers]:
         """Make sure that `write` would take these examples, without writing them."""
         x = check_images(x, self.codec.shape)
-        labels = check_integers("y", y, len(x), self.classes)
+        targets = self.targets.check(y, len(x))
         tasks = check_integers("task", task, len(x), self.tasks)
         self._admission.check(tasks)
-        return x, labels, tasks
+        return x, targets, tasks
 
     def sample(self, n: int, *, task: int | None = None, replace: bool = True) -> Batch:
         """``n`` recollections drawn evenly from all items, or from those of one task.
@@ -322,15 +359,20 @@ class Memory:
         )
 
     def _recollect(self, slots: Slots) -> Batch:
+        targets = self.targets.read(self._index.labels, slots)
+        tasks, ids = (torch.from_numpy(array.read_integers(slots)) for array in (self._index.tasks, self._index.ids))
+        starts = range(0, len(slots), self._at_once)
+        decoded = [self._decoded(slots[start : start + self._at_once]) for start in starts]
+        return Batch(decoded[0] if len(decoded) == 1 else torch.cat(decoded), targets, tasks, ids)
+
+    def _decoded(self, slots: Slots) -> torch.Tensor:
         rows = self._index.codes.read(slots)
         codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
-        labels, tasks, ids = (
-            torch.from_numpy(array.read_integers(slots))
-            for array in (self._index.labels, self._index.tasks, self._index.ids)
-        )
-        parts = torch.from_numpy(codes).split(DECODED)
-        decoded = [self.codec.decode(part) for part in parts]
-        return Batch(decoded[0] if len(decoded) == 1 else torch.cat(decoded), labels, tasks, ids)
+        return self.codec.decode(torch.from_numpy(codes))
+
+    @property
+    def _at_once(self) -> int:
+        return max(1, min(MOST_AT_ONCE, MOST_VALUES // math.prod(self.codec.shape)))
 
 
 def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:

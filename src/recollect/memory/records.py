@@ -27,7 +27,9 @@ def items_by_task(memory: Memory) -> dict[int, int]:
 
 
 def items_by_class(memory: Memory) -> dict[int, int]:
-    """How many items of each class are held."""
+    """How many items of each class are held, where targets are classes."""
+    if not memory.classes:
+        return {}
     return _counts(memory, memory._index.labels)
 
 

@@ -13,6 +13,8 @@ from torch import nn
 
 from recollect.memory import file
 from recollect.memory.index import PackedIndex
+from recollect.memory.targets import ClassLabels, targets_described, targets_rebuilt
+from recollect.packing import blocks
 from recollect.rebuild import Plain, described, known, rebuilt
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
     codec = memory.codec
     state = {
         **{name: getattr(memory, name) for name in SETTINGS},
+        **targets_described(memory.targets),
         "seen": memory.seen,
         "counts": memory._admission.state(),
         "random": {name: generator.bit_generator.state for name, generator in _generators(memory).items()},
@@ -79,7 +82,8 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
         erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
         patch = None if erased or large else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
-    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit)
+    kind = file.CLASSES if memory.classes else file.TARGETS
+    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit, format=kind)
     memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
 
@@ -110,14 +114,16 @@ def built(
     state: Plain = json.loads(parts["memory"])
     codec = _codec(state, parts.get("codec"), codec)
     settings = {name: state[name] for name in SETTINGS}
-    widths = kind.widths(codec, settings["classes"], settings["tasks"], settings["scheme"])
+    classes = settings.pop("classes")
+    targets = targets_rebuilt(state["targets"]) if "targets" in state else ClassLabels(classes)
+    widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"])
     if PackedIndex.bytes_of(settings["capacity"], widths) > length:
         raise ValueError(f"it is too short for {settings['capacity']} records")
     if settings["admission"] in {"balanced", "chosen"}:  # rules that keep a count for each class
         counted = len(state["counts"].get("since", state["counts"])["held"])
-        if counted != settings["classes"]:
-            raise ValueError(f"it counts {counted} classes, and not {settings['classes']}")
-    memory = kind(codec, **settings)
+        if counted != targets.classes:
+            raise ValueError(f"it counts {counted} classes, and not {targets.classes}")
+    memory = kind(codec, targets=targets, **settings)
     found = 0
     for number, data in segments:
         memory._index.restore(number, data)
@@ -218,7 +224,9 @@ def bytes_to_tensors(data: bytes) -> dict[str, torch.Tensor]:
 def _check_records(memory: Memory) -> None:
     """Make sure that the records can be what a memory wrote, as its counts say."""
     index, slots = memory._index, memory._admission.slots(np.arange(len(memory)))
-    limits = {"labels": memory.classes, "tasks": memory.tasks, "ids": memory.seen}
+    for block in blocks(len(slots), 8 * memory.targets.bits):  # so much is needed on the way
+        memory.targets.read(index.labels, slots[block])
+    limits = {"tasks": memory.tasks, "ids": memory.seen}
     largest = {name: int(index.arrays[name].read_integers(slots).view(np.uint64).max(initial=0)) for name in limits}
     wrong = [f"{name} of {limit} and above" for name, limit in limits.items() if largest[name] >= max(limit, 1)]
     if len(np.unique(index.ids.read_integers(slots))) != len(slots):
