@@ -144,6 +144,11 @@ def test_kinds_of_targets_that_do_not_exist(arguments: dict[str, object], messag
         rc.RealTargets(**arguments)  # pyright: ignore[reportArgumentType]
 
 
+def test_targets_are_classes_or_others():
+    with pytest.raises(ValueError, match="classes=10 and NoTargets are given: accepted is one of them"):
+        rc.Memory(rc.RawPixels(SHAPE), 5, classes=10, targets=rc.NoTargets())
+
+
 def test_what_needs_classes_says_so():
     for rule in ("balanced", "chosen"):
         with pytest.raises(ValueError, match=f"admission='{rule}' counts classes, which RealTargets are not"):

@@ -90,7 +90,7 @@ class Memory:
         admission: "reservoir" (every example seen is equally likely to be held), "ring" (the most recent of each task,
             in equal shares; what cannot be shared equally stays free), "balanced" (equally many of each class) or
             "chosen" (what `keep` named last, and balanced what came since).
-        classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each.
+        classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each; 256 by default.
         targets: in place of ``classes``, `RealTargets` for real numbers or `NoTargets` for a stream without labels.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
         scheme: how codes become bits, "radix" or the paper's "binary".
@@ -115,7 +115,7 @@ class Memory:
         *,
         capacity_bits: int | None = None,
         admission: Rule = "reservoir",
-        classes: int = 256,
+        classes: int | None = None,
         targets: Targets | None = None,
         tasks: int = 256,
         scheme: Scheme = "radix",
@@ -126,7 +126,9 @@ class Memory:
         self.codec = codec
         if not isinstance(targets, Targets | None):
             raise TypeError(f"targets is {type(targets).__name__}: accepted are RealTargets and NoTargets")
-        self.targets: Targets = ClassLabels(classes) if targets is None else targets
+        if classes is not None and targets is not None:
+            raise ValueError(f"classes={classes} and {type(targets).__name__} are given: accepted is one of them")
+        self.targets: Targets = targets or ClassLabels(256 if classes is None else classes)
         self.tasks = check_at_least("tasks", tasks, 1)
         if self.tasks > MOST_TASKS:
             raise ValueError(f"tasks={tasks}: accepted are 1 to {MOST_TASKS}")
