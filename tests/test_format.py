@@ -41,7 +41,8 @@ RECORDED = GOLDEN / "memories.json"
 def make(name: str) -> rc.Memory:
     """A memory that has all there is in a file: segments, a patch on top of them, weights and a line of the audit."""
     codec, rule, targets = parts_of(name)
-    settings = {"classes": 10, "targets": TARGETS[targets], "tasks": 3, "scheme": "radix", "seed": 7}
+    y = {"classes": 10} if targets == "classes" else {"targets": TARGETS[targets]}
+    settings = {**y, "tasks": 3, "scheme": "radix", "seed": 7}
     memory = rc.Memory(CODECS[codec](), 70, admission=rule, **settings)
     path = GOLDEN / f"{name}.rec"
     path.unlink(missing_ok=True)

@@ -34,7 +34,8 @@ def raw(
     capacity: int = 60, rule: Rule = "reservoir", seed: int = 0, targets: rc.RealTargets | rc.NoTargets | None = None
 ) -> rc.Memory:
     """A memory whose packed codes are the pixels, so that they can be searched for."""
-    settings = {"admission": rule, "classes": CLASSES, "targets": targets, "tasks": TASKS, "seed": seed}
+    y = {"classes": CLASSES} if targets is None else {"targets": targets}
+    settings = {"admission": rule, **y, "tasks": TASKS, "seed": seed}
     return rc.Memory(rc.RawPixels(SHAPE), capacity, **settings)
 
 
