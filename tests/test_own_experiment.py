@@ -103,7 +103,7 @@ def test_the_code_stays_small_however_large_the_images(folder: Path):
             ("run", "--stream", "folder:trees", "--profile", "paper"),
             "profile='paper': accepted are 'quick', 'standard'",
         ),
-        (("run", "--stream", "folder:trees", "--shape", "3x4x4"), "height and width from 8 to 64"),
+        (("run", "--stream", "folder:trees", "--shape", "3x1x4"), "height and width from 2 to 256"),
         (("run", "--stream", "folder:trees", "--tasks", "5"), "tasks=5: accepted are 1 to 4"),
         (("run", "--stream", "folder:trees", "--storage", "32"), "storage=32: accepted are 1 to 31"),
     ],
