@@ -15,7 +15,7 @@ from recollect.lab.table2 import EXPERIMENT
 PROFILE = ContinualProfile(
     name="tuning", seeds=len(tuning.SEEDS), tasks=3, train_examples=2250, test_examples=250, matrix_examples=50
 )
-RATES = (0.01, 0.03, 0.1, 0.2)
+RATES = (0.003, 0.01, 0.03, 0.1, 0.2)
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
@@ -25,9 +25,9 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     if row.learner is rc.GEM:
         if row.codec is not rc.RawPixels:
             return []
-        return tuning.grid(row, learning_rate=RATES[1:], memory_strength=(0.1, 0.5))
+        return tuning.grid(row, learning_rate=RATES[2:], memory_strength=(0.1, 0.5))
     if row.learner is rc.LwF:
-        return tuning.grid(row, learning_rate=RATES[:3], strength=(0.3, 1.0))
+        return tuning.grid(row, learning_rate=RATES[:4], strength=(0.3, 1.0))
     tried = tuning.grid(row, learning_rate=RATES)
     if row.codec is rc.DiscreteAutoencoder:
         tried += [replace(row, training=row.training | change) for change in CODEC]
