@@ -24,8 +24,8 @@ from recollect.learners.lwf import LwF as LwF
 from recollect.learners.offline import Offline as Offline
 from recollect.learners.online import Online as Online
 from recollect.learners.replay import Replay as Replay
+from recollect.memory.batch import Batch as Batch
 from recollect.memory.file import MemoryFileError as MemoryFileError
-from recollect.memory.memory import Batch as Batch
 from recollect.memory.memory import Memory as Memory
 from recollect.memory.targets import NoTargets as NoTargets
 from recollect.memory.targets import RealTargets as RealTargets

@@ -11,7 +11,8 @@ from recollect.codecs.interface import LearnedCodec
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
-    from recollect.memory.memory import Batch, Memory
+    from recollect.memory.batch import Batch
+    from recollect.memory.memory import Memory
 
 Rehearsal = Literal["recollections", "none"]
 

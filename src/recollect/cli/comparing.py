@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from PIL import Image
@@ -16,6 +15,8 @@ from recollect.cli.common import app, remarks, say
 from recollect.cli.files import opened
 from recollect.data import mnist
 from recollect.inspection.waiting import waiting
+from recollect.streams.folder import image_files
+from recollect.streams.pixels import from_picture
 
 STREAMS = {
     "mnist_rotations": rc.streams.mnist_rotations,
@@ -23,7 +24,6 @@ STREAMS = {
     "omniglot": rc.streams.omniglot,
 }
 CODECS = "raw, pixels:14x14x1 (height, width and bits of a value), jpeg:416 (bits of an item)"
-MODES = {1: "L", 3: "RGB"}  # of images with so many channels
 
 
 @app.command()
@@ -110,16 +110,8 @@ def _images(source: str | None, shape: tuple[int, int, int], items: int) -> torc
 
 
 def _from_folder(folder: Path, shape: tuple[int, int, int], items: int) -> torch.Tensor:
-    channels, height, width = shape
-    if channels not in MODES:
-        raise ValueError(f"images of {channels} channels: accepted from a folder are 1 and 3")
-    known = Image.registered_extensions()
-    paths = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in known][:items]
-    if not paths:
-        raise ValueError(f"{folder} has no images")
     loaded = []
-    for path in paths:
+    for path in image_files(folder)[:items]:
         with Image.open(path) as image:
-            small = image.convert(MODES[channels]).resize((width, height), Image.Resampling.LANCZOS)
-        loaded.append(torch.from_numpy(np.array(small)).view(height, width, channels).permute(2, 0, 1))
+            loaded.append(torch.tensor(from_picture(image, shape)))
     return torch.stack(loaded).float() / 255

@@ -54,10 +54,7 @@ def draw_comparison(originals: torch.Tensor, found: list[Compared], path: Path) 
     figure = Figure(figsize=size)
     axes = figure.add_axes((0, 0, 1, 1))  # in inches, from the upper left
     axes.set_axis_off()
-    labels = [
-        "original",
-        *(f"{each.name}\n{each.bits:,} bits an item\ndistortion {each.distortion:.4f}" for each in found),
-    ]
+    labels = ["original", *("\n".join(each.facts) for each in found)]
     for row, (label, images) in enumerate(zip(labels, [originals, *(each.images for each in found)], strict=True)):
         axes.text(LABEL - 0.1, (row + 0.5) * line, label, size=8, ha="right", va="center")
         shown = images if channels in {1, 3} else images.mean(1, keepdim=True)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from recollect.budget import Bill
     from recollect.checks import IntegerLike, Integers
-    from recollect.memory.memory import Batch, Memory
+    from recollect.memory.batch import Batch
+    from recollect.memory.memory import Memory
     from recollect.module import RecollectionModule
     from recollect.rebuild import Plain
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -23,6 +22,7 @@ from recollect.checks import (
 )
 from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
@@ -47,35 +47,6 @@ ID_BITS = 64
 MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
 MOST_TASKS = 2**32
 BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Recollections: images as the codec decodes them now, with what was stored beside their codes.
-
-    ``y`` are labels, or the numbers of `RealTargets`; of `NoTargets` it is n x 0.
-    """
-
-    x: torch.Tensor
-    y: torch.Tensor
-    task: torch.Tensor
-    ids: torch.Tensor
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def split(self, size: int | list[int]) -> list[Batch]:
-        """Batches of ``size``, or of these sizes, one after the other."""
-        if size in (len(self), [len(self)]):
-            return [self]
-        parts = (tensor.split(size) for tensor in (self.x, self.y, self.task, self.ids))
-        return [Batch(*part) for part in zip(*parts, strict=True)]
-
-    def to(self, device: torch.device) -> Batch:
-        """The same batch on another device."""
-        if self.x.device == self.y.device == device:
-            return self
-        return Batch(*(tensor.to(device) for tensor in (self.x, self.y, self.task, self.ids)))
 
 
 class Memory:

@@ -10,8 +10,9 @@ from recollect.checks import check_at_least
 from recollect.memory.erasure import matching
 
 if TYPE_CHECKING:
+    from recollect.memory.batch import Batch
     from recollect.memory.index import BitArray
-    from recollect.memory.memory import Batch, Memory
+    from recollect.memory.memory import Memory
 
 
 def items_by_task(memory: Memory) -> dict[int, int]:
