@@ -17,6 +17,8 @@ CODECS: dict[str, Callable[[], rc.Codec]] = {
     "jpeg": lambda: rc.JPEG(SHAPE, bits=400),
     "autoencoder": lambda: rc.DiscreteAutoencoder(SHAPE, 8, 3),
     "continuous": lambda: rc.ContinuousAutoencoder(SHAPE, 8),
+    "sketch": lambda: rc.Sketch(SHAPE, size=(4, 4), filters=4),
+    "cosines": lambda: rc.Cosines(SHAPE, size=(3, 4), step=0.5, filters=4),
 }
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced", "chosen")
 
@@ -55,6 +57,11 @@ LEARNERS: dict[str, Callable[[], rc.Learner]] = {
     "icarl-resnet": lambda: icarl(rc.RawPixels(SHAPE), resnet()),
     "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
 }
+LEARNERS["replay-augmented"] = lambda: rc.Replay(
+    mlp(),
+    replay(rc.RawPixels(SHAPE), "reservoir").module,
+    augment={"shift": 2, "turn": 20, "scale": 0.2, "mirror": 0.5},
+)
 for codec_name, make_codec in CODECS.items():
     LEARNERS[f"icarl-{codec_name}"] = lambda c=make_codec: icarl(c(), mlp())
     for rule_name in RULES:

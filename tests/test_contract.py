@@ -42,7 +42,12 @@ def test_the_library_in_one_piece():
 
 def test_every_codec_keeps_the_interface():
     shape = (1, 28, 28)
-    learned = [rc.DiscreteAutoencoder(shape, 8, 2), rc.ContinuousAutoencoder(shape, 8)]
+    learned = [
+        rc.DiscreteAutoencoder(shape, 8, 2),
+        rc.ContinuousAutoencoder(shape, 8),
+        rc.Sketch(shape, size=(8, 8)),
+        rc.Cosines(shape, size=(8, 8), step=1.0),
+    ]
     fixed = [rc.RawPixels(shape), rc.ResizedPixels(shape, size=(7, 7), bits=2), rc.JPEG(shape, bits=400)]
     x = torch.rand(3, *shape)
     for codec in [*learned, *fixed]:

@@ -11,11 +11,13 @@ from recollect.budget import Plan as Plan
 from recollect.budget import plan as plan
 from recollect.codecs.autoencoder import DiscreteAutoencoder as DiscreteAutoencoder
 from recollect.codecs.continuous import ContinuousAutoencoder as ContinuousAutoencoder
+from recollect.codecs.cosines import Cosines as Cosines
 from recollect.codecs.interface import Codec as Codec
 from recollect.codecs.interface import LearnedCodec as LearnedCodec
 from recollect.codecs.jpeg import JPEG as JPEG
 from recollect.codecs.pixels import RawPixels as RawPixels
 from recollect.codecs.pixels import ResizedPixels as ResizedPixels
+from recollect.codecs.sketch import Sketch as Sketch
 from recollect.learners.ewc import EWC as EWC
 from recollect.learners.gem import GEM as GEM
 from recollect.learners.icarl import ICaRL as ICaRL

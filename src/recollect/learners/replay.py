@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from recollect.checks import check_at_least
+from recollect.learners.augmentation import Augmentation
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import nn
 
     from recollect.budget import Bill
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from recollect.learners.losses import Loss, Named
     from recollect.memory.memory import Memory
     from recollect.module import RecollectionModule
+    from recollect.rebuild import Plain
 
 
 @rebuildable
@@ -35,6 +39,10 @@ class Replay(Learner):
         steps: steps on the new examples, each with recollections of its own; one in Algorithm 1.
         loss: by name, "cross_entropy", "binary_cross_entropy" (of logits), "mse" or "mae"; or a function of outputs and
             targets. With `RealTargets` or `NoTargets` in the memory it is another than cross entropy.
+        augment: how the model sees images, new ones and recollections: moved, turned, scaled or mirrored at random by
+            up to so much, such as ``{"shift": 1, "turn": 8, "scale": 0.1, "mirror": 0.5}``, where the targets allow it.
+            Not in the paper. The codec and the memory see images as they are.
+        seed: of the augmentation.
 
     >>> import recollect as rc
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=100)
@@ -54,6 +62,8 @@ class Replay(Learner):
         batch_size: int = 25,
         steps: int = 1,
         loss: Named | Loss = "cross_entropy",
+        augment: Mapping[str, float] | None = None,
+        seed: int = 0,
     ) -> None:
         super().__init__(model, learning_rate, loss)
         if loss == "cross_entropy":
@@ -61,6 +71,14 @@ class Replay(Learner):
         self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
+        self.augment = Augmentation(augment, seed) if augment else None
+
+    def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
+        return {}, {"augmentation": self.augment.generator.get_state()} if self.augment else {}
+
+    def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
+        if self.augment:
+            self.augment.generator.set_state(tensors["augmentation"].cpu())
 
     @property
     def memory(self) -> Memory:
@@ -85,7 +103,7 @@ class Replay(Learner):
             if sets:
                 X, Y = torch.cat([x, sets[step].x]), torch.cat([y, sets[step].y])
                 T = torch.cat([t, sets[step].task]) if self._takes_task else t
-            self._step(X, Y, T)
+            self._step(self.augment(X) if self.augment else X, Y, T)
 
         # Encode x and store it in the index buffer.
         memory.write_checked(x, targets, tasks)
