@@ -61,7 +61,7 @@ class Measured:
     untrained: list[float]
     accuracy: list[list[float]] = field(default_factory=list)
     distortion: dict[str, list[float]] = field(default_factory=lambda: {"new": [], "held": []})
-    # What is "held", and the same images encoded anew, "fresh", after each task (lines) by the task of origin (columns).
+    # Errors of what is "held" and of the same images encoded anew, "fresh": after each task (lines), of each (columns).
     ageing: dict[str, list[list[float | None]]] = field(default_factory=lambda: {"held": [], "fresh": []})
     seconds: float = 0.0
     evaluation_seconds: float = 0.0

@@ -130,9 +130,8 @@ def _ageing(found: Found) -> Picture:
     ]
     return Picture(
         "Distortion by age",
-        "How far items are from their originals after the last task, the oldest to the left: as their codes are read by "
-        "the codec at the end, and as they would be had the codec at the end written them. What the second takes off "
-        "is what age costs.",
+        "How far items are from their originals after the last task, the oldest to the left: as the codec reads their "
+        "codes at the end, and had it written them only then. What the two differ by is what age costs.",
         panels,
     )
 
@@ -157,6 +156,7 @@ def _curves(
     title: str,
     curve: Callable[[ContinualRun], Sequence[float | None]],
     y: str,
+    *,
     x: str = "tasks so far",
 ) -> Panel:
     figure, axes = empty(HEIGHT)
