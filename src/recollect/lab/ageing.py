@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from recollect.lab.table1 import LEARNED_100, PIXELS_100, replay, tuned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from recollect.lab.continual import ContinualRow
     from recollect.lab.experiment import Settings
@@ -49,6 +51,31 @@ def errors(runs: Iterable[ContinualRun], kind: str) -> list[float]:
     by_task = zip(*(run.ageing[kind][-1] for run in runs), strict=True)
     known = ([error for error in each if error is not None] for each in by_task)
     return [fmean(each) for each in known if each]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A way to bound ageing that was tried, with a seed: retention in percent, and errors as in `CodeAgeing`."""
+
+    row: str
+    settings: Settings
+    seed: int
+    retention: float
+    held: list[float]  # by task
+    fresh: list[float]
+    seconds: float
+
+
+def trials_table(path: Path) -> str:
+    """All that was tried, as a table for a document; what has the same seed can be compared."""
+    columns = ("seed", "retention, %", "held", "encoded anew", "first task held", "last task held")
+    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    trials = [Trial(**json.loads(line)) for line in path.read_text().splitlines()]
+    for trial in sorted(trials, key=lambda trial: trial.seed):
+        errors = (fmean(trial.held), fmean(trial.fresh), trial.held[0], trial.held[-1])
+        numbers = (str(trial.seed), f"{trial.retention:.1f}", *(f"{error:.4f}" for error in errors))
+        lines.append(f"| {trial.row} | {' | '.join(numbers)} |")
+    return "\n".join(lines)
 
 
 def row(name: str, memory: Settings, **changed: Any) -> ContinualRow:
