@@ -16,13 +16,14 @@ SMALL = (1, 12, 12)
 
 def test_an_averaged_decoder_is_the_average_of_what_the_decoder_was():
     codec = DiscreteAutoencoder(SMALL, 8, 2, averaging=0.75)
-    optimiser = torch.optim.SGD(codec.encoder.parameters(), lr=0.1)
+    optimiser = torch.optim.SGD(codec.encoder.parameters(), lr=0.02)
     optimiser.add_param_group({"params": [*codec.decoder.parameters()]})
     first = was = [weight.detach().clone().double() for weight in codec.decoder.parameters()]
     x, codes = torch.rand(6, *SMALL), codec.encode(torch.rand(6, *SMALL))
-    for _ in range(5):
+    for step in range(1, 61):  # from the 26th on as much stays as was wanted
+        stays = min(0.75, (1 + step) / (10 + step))
         now = [weight.detach().clone().double() for weight in codec.decoder.parameters()]
-        was = [0.75 * before + 0.25 * after for before, after in zip(was, now, strict=True)]
+        was = [stays * before + (1 - stays) * after for before, after in zip(was, now, strict=True)]
         optimiser.zero_grad()
         codec.loss(x).backward()
         optimiser.step()

@@ -36,8 +36,8 @@ class DiscreteAutoencoder(ConvolutionalAutoencoder):
         normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
             layer. Not in the paper; learns faster on a stream.
         averaging: decode by an exponential moving average of the decoder's weights, of which so much stays in each step
-            of training, such as 0.995; 0 for the decoder as it is. Not in the paper; old codes are read as well as
-            new ones for longer. The average is billed like all other weights.
+            of training, such as 0.995, and less in the first of them; 0 for the decoder as it is. Not in the paper;
+            codes age less. The average is billed like all other weights.
         seed: of the initial weights and of the draws.
 
     >>> codec = DiscreteAutoencoder(shape=(3, 32, 32), variables=76, categories=2)

@@ -32,10 +32,12 @@ class ConvolutionalAutoencoder(nn.Module):
         filters: in each layer; beyond three, as `filters_by_layer` has it.
         normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
             layer.
-        averaging: what stays of an average of the decoder's weights, which reads codes in its place, with each loss
-            that is asked for in training; 0 for none.
+        averaging: what stays, with each loss that is asked for in training, of an average of the decoder's weights,
+            which reads codes in its place; 0 for none.
         seed: of the initial weights.
     """
+
+    steps: torch.Tensor
 
     def __init__(
         self, shape: Sequence[int], filters: int, *, normalised: bool, averaging: float = 0.0, seed: int
@@ -59,6 +61,8 @@ class ConvolutionalAutoencoder(nn.Module):
                 self.decoder.extend([*_between(layer[1], normalised), Deconvolution(*layer)])
         self.averaging = averaging
         self.averaged = copy.deepcopy(self.decoder).requires_grad_(False) if averaging else None
+        if averaging:
+            self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training
 
     @property
     def parameter_count(self) -> int:
@@ -77,11 +81,16 @@ class ConvolutionalAutoencoder(nn.Module):
     def loss(self, x: torch.Tensor) -> torch.Tensor:
         """Binary cross entropy between ``x`` and its reconstruction through a code."""
         if self.averaged is not None and torch.is_grad_enabled():
-            with torch.no_grad():
-                pairs = zip(self.averaged.parameters(), self.decoder.parameters(), strict=True)
-                for average, weight in pairs:
-                    average.lerp_(weight, 1 - self.averaging)
+            self._average(self.averaged)
         return F.binary_cross_entropy_with_logits(self(x), x)
+
+    @torch.no_grad()
+    def _average(self, averaged: nn.Module) -> None:
+        """Take the decoder as it is into its average, which at first follows closely: it has far to go."""
+        self.steps += 1
+        stays = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
+        for average, weight in zip(averaged.parameters(), self.decoder.parameters(), strict=True):
+            average.lerp_(weight, 1 - stays)
 
     def _bottleneck(self, x: torch.Tensor) -> torch.Tensor:
         """What the encoder says of images, n x 4 f; the values of a place of the 2x2 map lie together."""
@@ -90,7 +99,7 @@ class ConvolutionalAutoencoder(nn.Module):
     def _picture(self, values: torch.Tensor, decoder: nn.Module | None = None) -> torch.Tensor:
         """Logits of images, from values at the bottleneck in the same order; those of an image may have any shape."""
         maps = values.reshape(len(values), BOTTLENECK, BOTTLENECK, self.filters).permute(0, 3, 1, 2)
-        return (decoder or self.decoder)(maps)
+        return (self.decoder if decoder is None else decoder)(maps)
 
 
 def _between(channels: int, normalised: bool) -> list[nn.Module]:

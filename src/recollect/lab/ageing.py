@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
     from recollect.lab.run import ContinualRun
 
-AVERAGING = 0.995  # of the decoder's average: it reaches about 200 steps back
+AVERAGING = 0.995  # the decoder's average reaches about 200 steps back
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class CodeAgeing(Continual):
     @property
     def columns(self) -> tuple[str, ...]:
         """Retention, and mean absolute errors."""
-        return ("bits", "retention, %", "held", "encoded anew", "cost of age", "first task held", "encoded anew")
+        return ("bits", "retention, %", "held", "anew", "cost", "first held", "first anew")
 
     def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
@@ -72,8 +72,8 @@ def trials_table(path: Path) -> str:
     lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     trials = [Trial(**json.loads(line)) for line in path.read_text().splitlines()]
     for trial in sorted(trials, key=lambda trial: trial.seed):
-        errors = (fmean(trial.held), fmean(trial.fresh), trial.held[0], trial.held[-1])
-        numbers = (str(trial.seed), f"{trial.retention:.1f}", *(f"{error:.4f}" for error in errors))
+        shown = (fmean(trial.held), fmean(trial.fresh), trial.held[0], trial.held[-1])
+        numbers = (str(trial.seed), f"{trial.retention:.1f}", *(f"{error:.4f}" for error in shown))
         lines.append(f"| {trial.row} | {' | '.join(numbers)} |")
     return "\n".join(lines)
 
@@ -118,7 +118,7 @@ EXPERIMENT = CodeAgeing(
         "standard": ContinualProfile(name="standard", seeds=3),
     },
     notes=(
-        "Errors are mean absolute errors of values in [0, 1] after the last task: of items as the memory holds them, "
-        "and of the same images encoded anew. Resized pixels learn nothing, so that they do not age.",
+        "Mean absolute errors of values in [0, 1] after the last task: of items as the memory holds them, of the same "
+        "images encoded anew, what age costs, and both errors for the first task. Resized pixels do not age.",
     ),
 )
