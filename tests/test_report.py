@@ -262,7 +262,8 @@ def test_distortion_by_age_is_drawn_where_it_was_recorded(folder: Path):
 def test_the_table_of_ageing_has_the_errors_of_the_last_task(folder: Path):
     found = results.summaries(folder, EXPERIMENT, PROFILE, list(ROWS))
     learned = next(summary for summary in found if summary.row.name == "Recollections")
-    held, fresh = (np.mean([run.ageing[kind][-1] for run in learned.runs], axis=0) for kind in ("held", "fresh"))
+    last = {kind: np.array([run.ageing[kind][-1] for run in learned.runs], dtype=float) for kind in ("held", "fresh")}
+    held, fresh = (errors.mean(0) for errors in last.values())
     expected = (held.mean(), fresh.mean(), held.mean() - fresh.mean(), held[0], fresh[0])
     cells = ageing.EXPERIMENT.cells(learned.row, learned.runs)
     assert len(cells) == len(ageing.EXPERIMENT.columns)
