@@ -89,6 +89,14 @@ def test_a_run_records_what_was_done(tmp_path: Path):
     assert replay.distortion == {"new": [0, 0, 0], "held": [0, 0, 0]}  # raw pixels are exact
     assert ewc.items == 10
     assert ewc.storage_examples == pytest.approx(3 * 2 * 32 * 89_610 / 6272)
+    assert replay.ageing == {kind: [[0], [0, 0], [0, 0, 0]] for kind in ("held", "fresh")}
+    assert offline.ageing["held"][-1] == [0, 0, 0]
+    assert online.ageing == {"held": [], "fresh": []}
+    learned = runs["recollections"].ageing
+    assert [len(line) for line in learned["fresh"]] == [1, 2, 3]
+    assert all(
+        0.02 < error < 0.6 for lines in learned.values() for line in lines for error in line if error is not None
+    )
     learned = runs["recollections"].distortion
     assert len(learned["new"]) == len(learned["held"]) == 3
     assert all(0.02 < error < 0.6 for errors in learned.values() for error in errors)

@@ -20,7 +20,7 @@ from rich.console import Console
 
 import recollect as rc
 from commands import call
-from recollect.lab import experiments, results, runner, sheet, svg
+from recollect.lab import ageing, experiments, results, runner, sheet, svg
 from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
 from recollect.lab.codec_run import CodecRun
 from recollect.lab.experiment import AnyExperiment
@@ -243,3 +243,29 @@ def test_a_picture_that_no_run_left_is_named(tmp_path: Path):
     Image.new("L", (4, 4)).save(tmp_path / "seed0.png")
     with pytest.raises(ValueError, match=r"seed0\.png: not a sheet"):
         sheet.read_tiles(tmp_path / "seed0.png")
+
+
+def test_distortion_by_age_is_drawn_where_it_was_recorded(folder: Path):
+    found = results.summaries(folder, EXPERIMENT, PROFILE, list(ROWS))
+    [picture] = [picture for picture in EXPERIMENT.pictures(found) if picture.title == "Distortion by age"]
+    learned = next(summary for summary in found if summary.row.name == "Recollections")
+    for panel, kind in zip(picture.panels, ("held", "fresh"), strict=True):
+        [drawn] = panel.figure.axes[0].lines  # real images are exact
+        expected = np.mean([np.array(run.ageing[kind][-1], dtype=float) for run in learned.runs], axis=0)
+        np.testing.assert_allclose(np.asarray(drawn.get_ydata(), dtype=float), expected)
+    before = [Summary(summary.row, [replace(run, ageing={}) for run in summary.runs]) for summary in found]
+    titles = [picture.title for picture in EXPERIMENT.pictures(before)]
+    assert "Distortion over tasks" in titles
+    assert "Distortion by age" not in titles
+
+
+def test_the_table_of_ageing_has_the_errors_of_the_last_task(folder: Path):
+    found = results.summaries(folder, EXPERIMENT, PROFILE, list(ROWS))
+    learned = next(summary for summary in found if summary.row.name == "Recollections")
+    last = {kind: np.array([run.ageing[kind][-1] for run in learned.runs], dtype=float) for kind in ("held", "fresh")}
+    held, fresh = (errors.mean(0) for errors in last.values())
+    expected = (held.mean(), fresh.mean(), held.mean() - fresh.mean(), held[0], fresh[0])
+    cells = ageing.EXPERIMENT.cells(learned.row, learned.runs)
+    assert len(cells) == len(ageing.EXPERIMENT.columns)
+    assert [float(cell) for cell in cells[2:]] == pytest.approx(expected, abs=1e-4)
+    assert ageing.EXPERIMENT.as_json(learned.row, learned.runs)["ageing"]["held"] == pytest.approx(held.tolist())

@@ -5,6 +5,8 @@ from importlib.metadata import version as _version
 from recollect import distillation as distillation
 from recollect import models as models
 from recollect import streams as streams
+from recollect.ageing import Aged as Aged
+from recollect.ageing import Ageing as Ageing
 from recollect.budget import Bill as Bill
 from recollect.budget import BudgetError as BudgetError
 from recollect.budget import Plan as Plan

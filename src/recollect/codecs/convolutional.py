@@ -5,6 +5,7 @@ Images larger than 64x64 have one more of each for every doubling.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from typing import TYPE_CHECKING
@@ -31,11 +32,19 @@ class ConvolutionalAutoencoder(nn.Module):
         filters: in each layer; beyond three, as `filters_by_layer` has it.
         normalised: add a group norm (one group) and a smooth activation (SiLU instead of ReLU) behind each hidden
             layer.
+        averaging: what stays, with each loss that is asked for in training, of an average of the decoder's weights,
+            which reads codes in its place; 0 for none.
         seed: of the initial weights.
     """
 
-    def __init__(self, shape: Sequence[int], filters: int, *, normalised: bool, seed: int) -> None:
+    steps: torch.Tensor
+
+    def __init__(
+        self, shape: Sequence[int], filters: int, *, normalised: bool, averaging: float = 0.0, seed: int
+    ) -> None:
         super().__init__()
+        if not 0 <= averaging < 1:
+            raise ValueError(f"averaging={averaging}: accepted are numbers from 0, for none, to less than 1")
         self.shape = channels, height, width = check_autoencoder_shape(shape)
         self.filters = filters
         widths = [channels, *filters_by_layer(self.shape, filters)]
@@ -50,6 +59,10 @@ class ConvolutionalAutoencoder(nn.Module):
             self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
             for layer in layers[-2::-1]:
                 self.decoder.extend([*_between(layer[1], normalised), Deconvolution(*layer)])
+        self.averaging = averaging
+        self.averaged = copy.deepcopy(self.decoder).requires_grad_(False) if averaging else None
+        if averaging:
+            self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training
 
     @property
     def parameter_count(self) -> int:
@@ -67,16 +80,26 @@ class ConvolutionalAutoencoder(nn.Module):
 
     def loss(self, x: torch.Tensor) -> torch.Tensor:
         """Binary cross entropy between ``x`` and its reconstruction through a code."""
+        if self.averaged is not None and torch.is_grad_enabled():
+            self._average(self.averaged)
         return F.binary_cross_entropy_with_logits(self(x), x)
+
+    @torch.no_grad()
+    def _average(self, averaged: nn.Module) -> None:
+        """Take the decoder as it is into its average, which at first follows closely: it has far to go."""
+        self.steps += 1
+        stays = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
+        for average, weight in zip(averaged.parameters(), self.decoder.parameters(), strict=True):
+            average.lerp_(weight, 1 - stays)
 
     def _bottleneck(self, x: torch.Tensor) -> torch.Tensor:
         """What the encoder says of images, n x 4 f; the values of a place of the 2x2 map lie together."""
         return self.encoder(x).permute(0, 2, 3, 1).reshape(len(x), BOTTLENECK**2 * self.filters)
 
-    def _picture(self, values: torch.Tensor) -> torch.Tensor:
+    def _picture(self, values: torch.Tensor, decoder: nn.Module | None = None) -> torch.Tensor:
         """Logits of images, from values at the bottleneck in the same order; those of an image may have any shape."""
         maps = values.reshape(len(values), BOTTLENECK, BOTTLENECK, self.filters).permute(0, 3, 1, 2)
-        return self.decoder(maps)
+        return (self.decoder if decoder is None else decoder)(maps)
 
 
 def _between(channels: int, normalised: bool) -> list[nn.Module]:

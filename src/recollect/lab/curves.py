@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from recollect.lab.colours import Look
 
-    Curves = Mapping[str, Sequence[Sequence[float]]]  # by name, one for each seed
+    Curves = Mapping[str, Sequence[Sequence[float | None]]]  # by name, one for each seed; None is a gap
 
 
 def curves(panels: Mapping[str, Curves], looks: Mapping[str, Look], *, x: str, y: str) -> Figure:

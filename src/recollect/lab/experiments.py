@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.lab import (
+    ageing,
     codec_transfer,
     compression,
     distillation,
@@ -33,6 +34,7 @@ MODULES = (
     sampling,
     self_stabilisation,
     codec_transfer,
+    ageing,
     distillation,
     distillation_mlp,
     distillation_active,

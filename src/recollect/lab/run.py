@@ -9,9 +9,8 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-import torch
-
 import recollect as rc
+from recollect.distillation import reconstruction_distortion
 from recollect.lab.clock import timed
 from recollect.lab.course import stream_of
 from recollect.lab.diary import diary_of
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import Report
     from recollect.lab.job import Job
 
-DISTORTION_EXAMPLES = 100  # that the codec's distortion is measured on, after every task
+# Examples that the codec's distortion is measured on after every task: new ones, and items of all ages.
+NEW_EXAMPLES, HELD_EXAMPLES = 100, 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class ContinualRun(Run):
     backward_transfer: float | None
     forward_transfer: float | None
     distortion: dict[str, list[float]]  # mean absolute error of the codec on "new" and on "held", after each task
+    ageing: dict[str, list[list[float | None]]] = field(default_factory=dict)  # as `Measured` has it; not in old runs
     items: int
     bits_per_item: int
     storage_examples: float  # codes, or parameters kept: the paper's incremental storage in raw examples
@@ -60,10 +61,19 @@ class Measured:
     untrained: list[float]
     accuracy: list[list[float]] = field(default_factory=list)
     distortion: dict[str, list[float]] = field(default_factory=lambda: {"new": [], "held": []})
+    # Errors of what is "held" and of the same images encoded anew, "fresh": after each task (lines), of each (columns).
+    ageing: dict[str, list[list[float | None]]] = field(default_factory=lambda: {"held": [], "fresh": []})
     seconds: float = 0.0
     evaluation_seconds: float = 0.0
     task: int = 0  # that is being learned
     batches: int = 0  # of it that were learned
+
+    def add_ages(self, found: dict[int, rc.Aged]) -> None:
+        """What was found of items by task, after one more task."""
+        items = sum(aged.items for aged in found.values())
+        self.distortion["held"].append(sum(aged.items * aged.held for aged in found.values()) / items)
+        for kind, lines in self.ageing.items():
+            lines.append([getattr(found[task], kind) if task in found else None for task in range(max(found) + 1)])
 
 
 def execute(
@@ -93,8 +103,8 @@ def execute(
                 if last or not offline:
                     measured.accuracy.append(accuracies(learner, stream, profile.matrix_examples))
                 if learner.memory is not None:
-                    for kind, error in distortions(learner.memory, stream, number).items():
-                        measured.distortion[kind].append(error)
+                    measured.distortion["new"].append(distortion_of_new(learner.memory.codec, stream[number]))
+                    measured.add_ages(ages(learner.memory, stream[: number + 1]))
             measured.task, measured.batches = number + 1, 0
             kept = f", {fmean(measured.accuracy[-1][: number + 1]):.1f} % so far" if measured.accuracy else ""
             report(number + 1, f"task {number + 1} of {len(stream)}{kept}")
@@ -113,6 +123,7 @@ def execute(
         backward_transfer=None if offline else backward_transfer(measured.accuracy),
         forward_transfer=None if offline else forward_transfer(measured.accuracy, measured.untrained),
         distortion=measured.distortion,
+        ageing=measured.ageing,
         items=len(memory) if memory is not None else row.items,
         bits_per_item=memory.bits_per_item if memory is not None else 0,
         storage_examples=bill.examples["codes"] + bill.examples["parameters"],
@@ -160,14 +171,20 @@ def accuracies(learner: rc.Learner, stream: list[rc.streams.Task], examples: int
     return scores
 
 
-def distortions(memory: rc.Memory, stream: list[rc.streams.Task], number: int) -> dict[str, float]:
-    """The mean absolute error of the codec on examples of this task that it has not seen, and on what is held.
+def distortion_of_new(codec: rc.Codec, task: rc.streams.Task) -> float:
+    """The mean absolute error of the codec on examples that it has not seen.
 
-    A copy is asked, so that what it draws at random changes nothing. Ids count the examples of the stream.
+    A copy is asked, so that what it draws at random changes nothing.
     """
-    memory = copy.deepcopy(memory)
-    new = stream[number].test[:DISTORTION_EXAMPLES][0]
-    decoded = memory.codec.decode(memory.codec.encode(new)).cpu()
-    batch = memory.sample(DISTORTION_EXAMPLES).to(torch.device("cpu"))
-    originals = torch.cat([task.train.images for task in stream[: number + 1]])[batch.ids].float() / 255
-    return {"new": float((decoded - new).abs().mean()), "held": float((batch.x - originals).abs().mean())}
+    return reconstruction_distortion(copy.deepcopy(codec), task.test[:NEW_EXAMPLES][0])
+
+
+def ages(memory: rc.Memory, past: list[rc.streams.Task]) -> dict[int, rc.Aged]:
+    """How items of each task have aged. Ids count the examples of the stream, which has the originals."""
+    ageing, held, first = rc.Ageing(memory), memory.ids, 0
+    for task in past:
+        last = first + len(task.train)
+        if len(ids := held[(held >= first) & (held < last)]):
+            ageing.watch(task.train.images[ids - first].float() / 255, ids)
+        first = last
+    return ageing.by_task(most=HELD_EXAMPLES)

@@ -18,7 +18,7 @@ from recollect.lab.panels import Panel, Picture, empty, label, legend_below, sai
 from recollect.lab.show import by_block, recorded_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from recollect.lab.continual import ContinualRow
     from recollect.lab.results import Summary
@@ -37,6 +37,7 @@ def pictures(found: Found, example: int) -> list[Picture]:
         _matrices(found),
         _against_storage(found, example),
         _distortion(found),
+        _ageing(found),
     )
     return [picture for picture in drawn if picture.panels]
 
@@ -110,6 +111,37 @@ def _distortion(found: Found) -> Picture:
     )
 
 
+def _ageing(found: Found) -> Picture:
+    """Runs that were recorded before there was such a measure, and codecs that are exact, are left out."""
+    aged = [summary for summary in recorded_once(found) if all(_last_ages(run, "held") for run in summary.runs)]
+    lossy = [summary for summary in aged if any(_last_ages(summary.runs[0], "held"))]
+    kinds = {"held": "as the memory holds them", "fresh": "encoded anew at the end"}
+    panels = [
+        _curves(
+            rows,
+            storage,
+            f"{_images(storage)}, {of}",
+            lambda run, kind=kind: _last_ages(run, kind),
+            "mean absolute error",
+            x="task that the item is of",
+        )
+        for storage, rows in _by_storage(lossy).items()
+        for kind, of in kinds.items()
+    ]
+    return Picture(
+        "Distortion by age",
+        "How far items are from their originals after the last task, the oldest to the left: as the codec reads their "
+        "codes at the end, and had it written them only then. What the two differ by is what age costs.",
+        panels,
+    )
+
+
+def _last_ages(run: ContinualRun, kind: str) -> list[float | None]:
+    """Errors by task after the last one; None for a task of which nothing is held."""
+    lines = run.ageing.get(kind, [])
+    return lines[-1] if lines else []
+
+
 def _by_storage(rows: Found) -> dict[int | None, Found]:
     """The rows that share a storage, the smallest first; in the end those that have none."""
     grouped: dict[int | None, Found] = defaultdict(list)
@@ -119,7 +151,13 @@ def _by_storage(rows: Found) -> dict[int | None, Found]:
 
 
 def _curves(
-    rows: Found, storage: int | None, title: str, curve: Callable[[ContinualRun], list[float]], y: str
+    rows: Found,
+    storage: int | None,
+    title: str,
+    curve: Callable[[ContinualRun], Sequence[float | None]],
+    y: str,
+    *,
+    x: str = "tasks so far",
 ) -> Panel:
     figure, axes = empty(HEIGHT)
     look_of = looks(summary.row for summary in rows)
@@ -128,7 +166,7 @@ def _curves(
         {_short(name, storage): look for name, look in look_of.items()},
         {_short(summary.row.name, storage): [curve(run) for run in summary.runs] for summary in rows},
     )
-    label(axes, "tasks so far", y)
+    label(axes, x, y)
     legend_below(figure, axes, len(rows))
     return Panel(figure, said_of_lines(figure), title)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
-from recollect.lab import results, table1
+from recollect.lab import ageing, results, table1
 from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.figures import accuracy_by_task
@@ -57,6 +57,7 @@ def blocks(folder: Path) -> dict[str, str]:
     records = {name: recorded(experiment, folder) for name, experiment in EXPERIMENTS.items()}
     texts = {name: block(EXPERIMENTS[name], *record) for name, record in records.items()}
     texts["table1-selected"] = block(table1.EXPERIMENT, *among(records["table1"], SELECTED))
+    texts["ageing-trials"] = ageing.trials_table(folder / "ageing" / "trials.jsonl")
     texts |= {f"learner-{learner.__name__}": block_of_learner(learner, records) for learner in LEARNERS}
     return texts
 
@@ -116,9 +117,16 @@ def figures(folder: Path) -> dict[str, tuple[Figure, str]]:
 
 
 def digest(found: list[Summary[Any, Any]]) -> str:
-    """Of all that a figure is drawn from. It is kept in the picture, and tells if it is that of the recorded runs."""
-    runs = [[summary.row.name, [asdict(run) for run in summary.runs]] for summary in found]
+    """Of all that a figure is drawn from. It is kept in the picture, and tells if it is that of the recorded runs.
+
+    What an earlier version did not record is empty, and does not count.
+    """
+    runs = [[summary.row.name, [_recorded(run) for run in summary.runs]] for summary in found]
     return hashlib.blake2b(json.dumps(runs, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _recorded(run: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(run).items() if value != {}}
 
 
 def main() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -47,6 +48,14 @@ ID_BITS = 64
 MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
 MOST_TASKS = 2**32
 BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
+
+
+class Watcher(Protocol):
+    """What keeps something of the examples beside a memory, and must forget with it."""
+
+    def refresh(self) -> None:
+        """Drop all that belongs to items that are not held any more."""
+        ...
 
 
 class Memory:
@@ -119,6 +128,7 @@ class Memory:
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
         self.seen = 0
         self.audit: list[Erasure] = []
+        self.watchers: WeakSet[Watcher] = WeakSet()  # are told when items were forgotten
         self._home: Home | None = None  # where it was last committed
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
         self._seen_at_home = 0
@@ -289,6 +299,8 @@ class Memory:
         gone = matching(self._index, slots, rules, {"ids": self.seen, "task": self.tasks, "label": self.classes})
         if len(gone):
             self._admission.forget(gone)
+            for watcher in self.watchers:
+                watcher.refresh()
         self.audit.append(Erasure.now(len(gone), rules))
         return len(gone)
 
