@@ -1,0 +1,78 @@
+"""The candidates against each other: the same sample, the same replay, and for each seed the same examples held out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from recollect.advice.advice import Tried
+from recollect.advice.progress import Progress
+from recollect.advice.trial import classes_of, divided, shortened, trial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import nn
+
+    from recollect.advice.candidates import Candidate
+    from recollect.advice.trial import Trial
+    from recollect.streams.task import Task
+
+FINALISTS = 2  # of each kind that are tried on the whole sample
+FIRST = 0.25  # of the sample and of the storage, for the first trials of a kind that has more
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """How the candidates are tried."""
+
+    stream: Sequence[Task]
+    model: Callable[[int], nn.Module]
+    replay: dict[str, Any]  # settings of Replay
+    seeds: int
+
+    def results(self, candidates: Sequence[Candidate]) -> tuple[list[Tried], list[Tried]]:
+        """Those that were tried on the whole sample, and those that a first trial left out."""
+        kinds = [[*group] for _, group in itertools.groupby(candidates, key=lambda candidate: candidate.kind)]
+        many = [candidate for kind in kinds if len(kind) > FINALISTS for candidate in kind]
+        finals = self.seeds * sum(min(len(kind), FINALISTS) for kind in kinds)
+        # The first trials have a seed of their own, so that what chooses finalists does not judge them.
+        short = shortened(divided(self.stream, self.seeds), FIRST)
+        progress = Progress(len(many) + finals)
+
+        first = {each.name: self._trial(each, short, self.seeds, progress, FIRST) for each in many}
+        finalists: list[Candidate] = []
+        for kind in kinds:
+            # The sort is stable: a kind of few candidates stays as it is.
+            finalists += sorted(kind, key=lambda each: -first[each.name].retention if each.name in first else 0)[
+                :FINALISTS
+            ]
+        trials: dict[str, list[Trial]] = {each.name: [] for each in finalists}
+        for seed in range(self.seeds):
+            part = divided(self.stream, seed)
+            for each in finalists:
+                trials[each.name].append(self._trial(each, part, seed, progress))
+        left_out = [each for each in many if each.name not in trials]
+        return (
+            [self._tried(each, trials[each.name]) for each in finalists],
+            [self._tried(each, [first[each.name]]) for each in left_out],
+        )
+
+    def _trial(
+        self, candidate: Candidate, part: Sequence[Task], seed: int, progress: Progress, share: float = 1
+    ) -> Trial:
+        progress.begin(candidate.name, sum(len(task.train) for task in part))
+        return trial(
+            candidate,
+            part,
+            self.model(seed),
+            replay=self.replay,
+            seed=seed,
+            items=max(1, int(share * candidate.items)),
+            observed=progress.observed,
+        )
+
+    def _tried(self, candidate: Candidate, trials: Sequence[Trial]) -> Tried:
+        bill = candidate.bill(classes=classes_of(self.stream), tasks=len(self.stream))
+        return Tried(candidate=candidate, bill=bill, trials=tuple(trials))
