@@ -7,8 +7,6 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,6 +35,15 @@ class Tried:
     def spread(self) -> float:
         """Standard deviation over seeds; 0 for a single one."""
         return statistics.stdev(trial.retention for trial in self.trials) if len(self.trials) > 1 else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean, by its spread; for a single seed that of an accuracy on so many examples."""
+        first, *others = self.trials
+        if others:
+            return self.spread / math.sqrt(len(self.trials))
+        share = first.retention / 100
+        return 100 * math.sqrt(share * (1 - share) / first.held_out)
 
     @property
     def distortion(self) -> float:
@@ -69,6 +76,7 @@ class Tried:
             "retention": {
                 "mean": self.retention,
                 "std": self.spread,
+                "standard_error": self.standard_error,
                 "each": [trial.retention for trial in self.trials],
             },
             "distortion": self.distortion,
@@ -83,7 +91,8 @@ class Advice:
     Attributes:
         storage: the budget in raw examples, of codes alone.
         tried: the candidates that were tried on the whole sample, the one that keeps most first.
-        left_out: those that a first trial, on the first part of each task in a part of the storage, left out.
+        first: first trials, on a quarter of the sample in a quarter of the storage, of kinds that had more than two
+            candidates; the best two of a kind went on.
         examples: of the sample that each trial learned from.
         held_out: others that it was measured on.
         classes: of the sample.
@@ -92,22 +101,18 @@ class Advice:
 
     storage: float
     tried: tuple[Tried, ...]
-    left_out: tuple[Tried, ...]
+    first: tuple[Tried, ...]
     examples: int
     held_out: int
     classes: int
     tasks: int
 
     @property
-    def standard_error(self) -> float:
-        """Of the difference between two candidates' retention, in points."""
-        return standard_error([[trial.retention for trial in each.trials] for each in self.tried], self.held_out)
-
-    @property
     def level(self) -> tuple[Tried, ...]:
-        """The candidates that are no further than the standard error behind the one that keeps most, which is first."""
-        best = self.tried[0].retention
-        return tuple(each for each in self.tried if best - each.retention <= self.standard_error)
+        """The best, which is first, and those no further behind than the standard error of their difference to it."""
+        best = self.tried[0]
+        others = (each for each in self.tried[1:] if best.retention - each.retention <= error_between(best, each))
+        return (best, *others)
 
     @property
     def chosen(self) -> Tried:
@@ -141,12 +146,11 @@ class Advice:
             "storage_examples": self.storage,
             "chosen": self.chosen.candidate.name,
             "draw": self.draw,
-            "standard_error": self.standard_error,
             "seeds": len(self.tried[0].trials),
             "examples": self.examples,
             "held_out": self.held_out,
             "rows": [each.as_json() for each in self.tried],
-            "left_out": [each.as_json() for each in self.left_out],
+            "first_trials": [each.as_json() for each in self.first],
         }
 
     def __str__(self) -> str:
@@ -157,9 +161,9 @@ class Advice:
             f"{f'mean and standard deviation of {seeds} seeds' if seeds > 1 else 'one seed'}.",
             "Storage is in raw examples, that of codes and that with the codec; bits are those of an item.",
         ]
-        if self.left_out:
-            kept = ", ".join(f"{each.candidate.name} {each.retention:.1f} %" for each in self.left_out)
-            lines.append(f"Left out after a first, shorter trial: {kept}.")
+        if self.first:
+            kept = ", ".join(f"{each.candidate.name} {each.retention:.1f} %" for each in self.first)
+            lines.append(f"First trials, on a quarter of the sample in a quarter of the storage: {kept}.")
         return "\n".join([*lines, "", self.sentence])
 
     @property
@@ -180,39 +184,21 @@ class Advice:
             named = " and ".join(f"{each.candidate.name} ({each.retention:.1f} %)" for each in others)
             lighter = any(each.bill.codec > bill.codec for each in self.level)
             why = "has the lightest codec" if lighter else "loses least of the images"
-            error = f"the standard error is {self.standard_error:.1f} points"
-            text += f". That is a draw with {named}, for {error}; of these it {why}."
+            text += f". That is a draw with {named}, within the standard error of the difference; of these it {why}."
         else:
             lead = chosen.retention - self.runner_up.retention
             text += (
-                f", {lead:.1f} points more than {self.runner_up.candidate.name} at a standard error of "
-                f"{self.standard_error:.1f}."
+                f", {lead:.1f} points more than {self.runner_up.candidate.name}; the standard error of that is "
+                f"{error_between(chosen, self.runner_up):.1f}."
             )
         if memory.items > self.examples:
             text += " It has room for more than this sample: for a longer stream, ask again with more of it."
         return text
 
 
-def standard_error(retention: Sequence[Sequence[float]], held_out: int) -> float:
-    """Of the difference of two rows' means: rows are candidates, columns are seeds, the same for all.
-
-    It comes from what is left when each row's and each column's mean are taken off; for two rows that is the standard
-    error of their differences. For a single seed it is that of two accuracies on so many examples.
-
-    >>> round(standard_error([[80, 84, 83], [70, 72, 76]], 100), 4) == round(statistics.stdev([10, 12, 7]) / 3**0.5, 4)
-    True
-    >>> round(standard_error([[80], [70]], 100), 1)
-    5.7
-    """
-    table = np.array(retention, np.float64)
-    rows, seeds = table.shape
-    if rows == 1:
-        return 0.0
-    if seeds == 1:
-        share = table.max() / 100
-        return 100 * math.sqrt(2 * share * (1 - share) / held_out)
-    left = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean()
-    return math.sqrt(2 / seeds * float((left**2).sum()) / ((rows - 1) * (seeds - 1)))
+def error_between(one: Tried, other: Tried) -> float:
+    """The standard error of the difference in retention, in points."""
+    return math.hypot(one.standard_error, other.standard_error)
 
 
 def _cells(each: Tried) -> tuple[str, ...]:

@@ -84,11 +84,11 @@ def best_memory(
         replay={"learning_rate": learning_rate, "batch_size": batch_size, "steps": steps},
         seeds=seeds,
     )
-    tried, left_out = contest.results(found)
+    tried, first = contest.results(found)
     return Advice(
         storage=float(storage),
         tried=tuple(sorted(tried, key=lambda each: -each.retention)),
-        left_out=tuple(left_out),
+        first=tuple(first),
         examples=examples,
         held_out=held_out,
         classes=classes_of(stream),

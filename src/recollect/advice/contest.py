@@ -33,7 +33,7 @@ class Contest:
     seeds: int
 
     def results(self, candidates: Sequence[Candidate]) -> tuple[list[Tried], list[Tried]]:
-        """Those that were tried on the whole sample, and those that a first trial left out."""
+        """Those that were tried on the whole sample, and the first trials of kinds that had more."""
         kinds = [[*group] for _, group in itertools.groupby(candidates, key=lambda candidate: candidate.kind)]
         many = [candidate for kind in kinds if len(kind) > FINALISTS for candidate in kind]
         finals = self.seeds * sum(min(len(kind), FINALISTS) for kind in kinds)
@@ -44,19 +44,16 @@ class Contest:
         first = {each.name: self._trial(each, short, self.seeds, progress, FIRST) for each in many}
         finalists: list[Candidate] = []
         for kind in kinds:
-            # The sort is stable: a kind of few candidates stays as it is.
-            finalists += sorted(kind, key=lambda each: -first[each.name].retention if each.name in first else 0)[
-                :FINALISTS
-            ]
+            few = len(kind) <= FINALISTS
+            finalists += kind if few else sorted(kind, key=lambda each: -first[each.name].retention)[:FINALISTS]
         trials: dict[str, list[Trial]] = {each.name: [] for each in finalists}
         for seed in range(self.seeds):
             part = divided(self.stream, seed)
             for each in finalists:
                 trials[each.name].append(self._trial(each, part, seed, progress))
-        left_out = [each for each in many if each.name not in trials]
         return (
             [self._tried(each, trials[each.name]) for each in finalists],
-            [self._tried(each, [first[each.name]]) for each in left_out],
+            [self._tried(each, [first[each.name]]) for each in many],
         )
 
     def _trial(

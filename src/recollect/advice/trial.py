@@ -33,6 +33,7 @@ class Trial:
 
     retention: float  # accuracy after the last task, averaged over tasks, in percent
     distortion: float  # mean absolute error of the codec, as it is at the end; values in [0, 1]
+    held_out: int  # examples that were
     seconds: float
 
 
@@ -110,4 +111,9 @@ def trial(
             errors += (codec.decode(codec.encode(x)).to(device) - x).abs().mean((1, 2, 3)).tolist()
         if len(task.test):
             right.append(found / len(task.test))
-    return Trial(retention=100 * fmean(right), distortion=fmean(errors), seconds=time.perf_counter() - started)
+    return Trial(
+        retention=100 * fmean(right),
+        distortion=fmean(errors),
+        held_out=len(errors),
+        seconds=time.perf_counter() - started,
+    )
