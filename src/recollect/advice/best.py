@@ -111,6 +111,6 @@ def _checked(stream: Sequence[Task]) -> list[Task]:
 
 
 def _some_images(stream: Sequence[Task]) -> torch.Tensor:
-    """Images of all tasks, for codecs without learning to be fitted to."""
+    """Images of all tasks, for codecs without learning to be fitted to: their pixels choose a size, no labels do."""
     images = torch.cat([task.train.images for task in stream])
     return images[torch.linspace(0, len(images) - 1, FIT).long().unique()].float() / 255

@@ -46,7 +46,7 @@ def default_model(stream: Sequence[Task], seed: int) -> nn.Module:
 
 def classes_of(stream: Sequence[Task]) -> int:
     """Outputs that a model needs: one more than the highest class."""
-    return 1 + max(max(*task.classes, int(task.train.y.max())) for task in stream)
+    return 1 + max(max([*task.classes, int(task.train.y.max())]) for task in stream)
 
 
 def divided(stream: Sequence[Task], seed: int) -> list[Task]:
