@@ -65,6 +65,7 @@ def test_resized_pixels_win_where_the_classes_are_coarse_and_the_budget_is_small
     assert advice.chosen.candidate.name == "pixels 4x4 of 1 bit"
     retention = {each.candidate.kind: each.retention for each in advice.tried}
     assert advice.chosen.retention > retention["raw pixels"] + 10
+    assert advice.tells
     assert f"Use {advice.chosen.candidate.name}" in str(advice)
 
 
@@ -103,13 +104,13 @@ def test_what_is_held_out_is_never_trained_on_and_test_examples_are_never_looked
 
     advice = rc.best_memory(stream, 5, model=model, seeds=2)
     trained, tested = ({image.numpy().tobytes() for task in stream for image in part(task)} for part in PARTS)
-    assert len(models) == 2 * len(advice.tried) + len(advice.first)
+    assert len(models) == 2 * (1 + len(advice.tried)) + len(advice.first)
     for seen in models:
         assert seen[False] <= trained
         assert len(seen[False]) == advice.held_out == 16
         assert not seen[True] & seen[False]
         assert not seen[True] & tested
-    assert all(len(seen[True] & trained) == advice.examples == 64 for seen in models[-2 * len(advice.tried) :])
+    assert all(len(seen[True] & trained) == advice.examples == 64 for seen in models[-2 * (1 + len(advice.tried)) :])
 
 
 PARTS = (lambda task: task.train.images, lambda task: task.test.images)
@@ -195,8 +196,10 @@ def tried(kind: str, *retention: float, distortion: float = 0.1) -> Tried:
 
 
 def advice_of(*each: Tried) -> rc.Advice:
-    best_first = tuple(sorted(each, key=lambda one: -one.retention))
-    return rc.Advice(storage=5, tried=best_first, first=(), examples=1000, held_out=200, classes=10, tasks=2)
+    best_first, seeds = tuple(sorted(each, key=lambda one: -one.retention)), len(each[0].trials)
+    return rc.Advice(
+        storage=5, tried=best_first, first=(), without=(30,) * seeds, examples=1000, held_out=200, classes=10, tasks=2
+    )
 
 
 def test_a_clear_lead_wins_whatever_it_weighs():
@@ -237,13 +240,21 @@ def test_a_sample_that_leaves_the_memory_unfilled_is_said():
     assert "ask again" in replace(advice, examples=4).sentence
 
 
+def test_a_sample_that_no_memory_helps_with_is_said():
+    advice = advice_of(tried("raw pixels", 29, 31, 33), tried("JPEG", 20, 21, 22))
+    assert (advice.tells, "But that is no more than without a memory, 30.0 %" in advice.sentence) == (False, True)
+    advice = replace(advice, without=(29.6, 29.8, 30.0))  # 1.2 behind, at an error of 1.16
+    assert (advice.tells, "without a memory" in advice.sentence) == (True, False)
+
+
 def test_the_table_has_every_candidate_and_both_bills():
     advice = advice_of(tried("autoencoder", 80, 81, 82), tried("raw pixels", 70, 71.5, 71.9))
-    head, learned, raw, *_ = str(advice).splitlines()
+    head, learned, raw, none, *_ = str(advice).splitlines()
     assert head.split()[:5] == ["memory", "bits", "items", "storage", "with"]
     codec = advice.tried[0].bill.codec / raw_bits((1, 16, 16))
     assert learned.split()[4:6] == [f"{advice.tried[0].storage:.1f}", f"{advice.tried[0].storage + codec:.1f}"]
     assert raw.split()[2:] == ["2,048", "5", "5.0", "5.0", "0.100", "71.1", "±", "1.0"]
+    assert none.split() == ["no", "memory", "-", "0", "0", "0", "-", "30.0", "±", "0.0"]
 
 
 def test_the_memory_is_built_to_go_on_with():

@@ -34,16 +34,12 @@ class Tried:
     @property
     def spread(self) -> float:
         """Standard deviation over seeds; 0 for a single one."""
-        return statistics.stdev(trial.retention for trial in self.trials) if len(self.trials) > 1 else 0.0
+        return spread_of([trial.retention for trial in self.trials])
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, by its spread; for a single seed that of an accuracy on so many examples."""
-        first, *others = self.trials
-        if others:
-            return self.spread / math.sqrt(len(self.trials))
-        share = first.retention / 100
-        return 100 * math.sqrt(share * (1 - share) / first.held_out)
+        """Of the mean."""
+        return error_of([trial.retention for trial in self.trials], self.trials[-1].held_out)
 
     @property
     def distortion(self) -> float:
@@ -93,6 +89,7 @@ class Advice:
         tried: the candidates that were tried on the whole sample, the one that keeps most first.
         first: first trials, on a quarter of the sample in a quarter of the storage, of kinds that had more than two
             candidates; the best two of a kind went on.
+        without: retention without a memory, for each seed.
         examples: of the sample that each trial learned from.
         held_out: others that it was measured on.
         classes: of the sample.
@@ -102,6 +99,7 @@ class Advice:
     storage: float
     tried: tuple[Tried, ...]
     first: tuple[Tried, ...]
+    without: tuple[float, ...]
     examples: int
     held_out: int
     classes: int
@@ -125,6 +123,12 @@ class Advice:
         return len(self.level) > 1
 
     @property
+    def tells(self) -> bool:
+        """Whether some memory keeps more than none does, beyond the standard error of the difference."""
+        best, error = self.tried[0], error_of(self.without, self.held_out)
+        return best.retention - statistics.fmean(self.without) > math.hypot(best.standard_error, error)
+
+    @property
     def runner_up(self) -> Tried | None:
         """The candidate that keeps most of those that are not chosen."""
         return next((each for each in self.tried if each is not self.chosen), None)
@@ -146,17 +150,19 @@ class Advice:
             "storage_examples": self.storage,
             "chosen": self.chosen.candidate.name,
             "draw": self.draw,
+            "tells": self.tells,
             "seeds": len(self.tried[0].trials),
             "examples": self.examples,
             "held_out": self.held_out,
             "rows": [each.as_json() for each in self.tried],
+            "without_memory": {"mean": statistics.fmean(self.without), "each": [*self.without]},
             "first_trials": [each.as_json() for each in self.first],
         }
 
     def __str__(self) -> str:
         seeds = len(self.tried[0].trials)
         lines = [
-            *_table([COLUMNS, *map(_cells, self.tried)]),
+            *_table([COLUMNS, *map(_cells, self.tried), ("no memory", "-", "0", "0", "0", "-", _kept(self.without))]),
             f"{self.examples:,} examples seen once, {self.held_out:,} held out; "
             f"{f'mean and standard deviation of {seeds} seeds' if seeds > 1 else 'one seed'}.",
             "Storage is in raw examples, that of codes and that with the codec; bits are those of an item.",
@@ -191,6 +197,11 @@ class Advice:
                 f", {lead:.1f} points more than {self.runner_up.candidate.name}; the standard error of that is "
                 f"{error_between(chosen, self.runner_up):.1f}."
             )
+        if not self.tells:
+            text += (
+                f" But that is no more than without a memory, {statistics.fmean(self.without):.1f} %, by the standard error: "
+                f"try more of the stream, or more steps, before you trust it."
+            )
         if memory.items > self.examples:
             text += " It has room for more than this sample: for a longer stream, ask again with more of it."
         return text
@@ -201,8 +212,26 @@ def error_between(one: Tried, other: Tried) -> float:
     return math.hypot(one.standard_error, other.standard_error)
 
 
+def spread_of(retention: Sequence[float]) -> float:
+    """Standard deviation over seeds; 0 for a single one."""
+    return statistics.stdev(retention) if len(retention) > 1 else 0.0
+
+
+def error_of(retention: Sequence[float], held_out: int) -> float:
+    """The standard error of the mean over seeds; for a single one that of an accuracy on so many examples.
+
+    >>> error_of([79, 80, 81, 80], held_out=100) == statistics.stdev([79, 80, 81, 80]) / 2
+    True
+    >>> error_of([80], held_out=100)
+    4.0
+    """
+    if len(retention) > 1:
+        return spread_of(retention) / math.sqrt(len(retention))
+    (percent,) = retention
+    return math.sqrt(percent * (100 - percent) / held_out)
+
+
 def _cells(each: Tried) -> tuple[str, ...]:
-    spread = f" ± {each.spread:.1f}" if len(each.trials) > 1 else ""
     return (
         each.candidate.name,
         f"{each.candidate.bits_per_item:,}",
@@ -210,8 +239,13 @@ def _cells(each: Tried) -> tuple[str, ...]:
         _number(each.storage),
         _number(each.storage_with_codec),
         f"{each.distortion:.3f}",
-        f"{each.retention:.1f}{spread}",
+        _kept([trial.retention for trial in each.trials]),
     )
+
+
+def _kept(retention: Sequence[float]) -> str:
+    spread = f" ± {spread_of(retention):.1f}" if len(retention) > 1 else ""
+    return f"{statistics.fmean(retention):.1f}{spread}"
 
 
 def _number(examples: float) -> str:

@@ -84,11 +84,12 @@ def best_memory(
         replay={"learning_rate": learning_rate, "batch_size": batch_size, "steps": steps},
         seeds=seeds,
     )
-    tried, first = contest.results(found)
+    tried, first, without = contest.results(found)
     return Advice(
         storage=float(storage),
         tried=tuple(sorted(tried, key=lambda each: -each.retention)),
         first=tuple(first),
+        without=tuple(without),
         examples=examples,
         held_out=held_out,
         classes=classes_of(stream),

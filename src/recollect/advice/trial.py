@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from recollect.learners.online import Online
 from recollect.learners.replay import Replay
 from recollect.models.resnet import ResNet18
 from recollect.seeding import derived
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recollect.advice.candidates import Candidate
+    from recollect.learners.learner import Learner
 
 HELD_OUT = 0.2  # of the examples of each class in each task
 STREAM_BATCH = 10
@@ -93,27 +95,53 @@ def trial(
     """Stream all examples once, in order, then measure. ``observed`` is told of each batch how many it has."""
     started = time.perf_counter()
     module = candidate.build(classes=classes_of(stream), tasks=len(stream), items=items, seed=seed)
-    codec, device = module.memory.codec, next(model.parameters()).device
+    codec = module.memory.codec
     if isinstance(codec, nn.Module):
-        codec.to(device)
+        codec.to(device_of(model))
     learner = Replay(model, module, **replay)
-    for number, task in enumerate(stream):
-        for x, y in task.train.batches(STREAM_BATCH):
-            learner.observe(x.to(device), y, number)
-            observed(len(x))
-    right: list[float] = []
+    learn(learner, stream, observed)
     errors: list[float] = []
-    for number, task in enumerate(stream):
-        found = 0
-        for x, y in task.test.batches(AT_ONCE):
-            x = x.to(device)  # noqa: PLW2901
-            found += int((learner.predict(x, number).cpu() == y).sum())
-            errors += (codec.decode(codec.encode(x)).to(device) - x).abs().mean((1, 2, 3)).tolist()
-        if len(task.test):
-            right.append(found / len(task.test))
+    for task in stream:
+        for x, _ in task.test.batches(AT_ONCE):
+            decoded = codec.decode(codec.encode(x.to(device_of(model)))).cpu()
+            errors += (decoded - x).abs().mean((1, 2, 3)).tolist()
     return Trial(
-        retention=100 * fmean(right),
+        retention=retention(learner, stream),
         distortion=fmean(errors),
         held_out=len(errors),
         seconds=time.perf_counter() - started,
     )
+
+
+def trial_without_memory(
+    stream: Sequence[Task], model: nn.Module, *, replay: dict[str, Any], observed: Callable[[int], object]
+) -> float:
+    """The retention of as many steps on the new examples alone."""
+    learner = Online(model, learning_rate=replay["learning_rate"])
+    learn(learner, stream, observed, steps=replay["steps"])
+    return retention(learner, stream)
+
+
+def learn(learner: Learner, stream: Sequence[Task], observed: Callable[[int], object], steps: int = 1) -> None:
+    """Stream all examples once, in order."""
+    for number, task in enumerate(stream):
+        for x, y in task.train.batches(STREAM_BATCH):
+            for _ in range(steps):
+                learner.observe(x.to(device_of(learner.model)), y, number)
+            observed(len(x))
+
+
+def retention(learner: Learner, stream: Sequence[Task]) -> float:
+    """Accuracy on the test examples, averaged over the tasks that have some, in percent."""
+    shares = []
+    for number, task in enumerate(stream):
+        batches = task.test.batches(AT_ONCE)
+        right = [learner.predict(x.to(device_of(learner.model)), number).cpu() == y for x, y in batches]
+        if right:
+            shares.append(float(torch.cat(right).double().mean()))
+    return 100 * fmean(shares)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is."""
+    return next(model.parameters()).device
