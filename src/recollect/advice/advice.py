@@ -199,8 +199,8 @@ class Advice:
             )
         if not self.tells:
             text += (
-                f" But that is no more than without a memory, {statistics.fmean(self.without):.1f} %, by the standard error: "
-                f"try more of the stream, or more steps, before you trust it."
+                f" But that is no more than without a memory, {statistics.fmean(self.without):.1f} %, by the standard "
+                f"error: try more of the stream, or more steps, before you trust it."
             )
         if memory.items > self.examples:
             text += " It has room for more than this sample: for a longer stream, ask again with more of it."
