@@ -13,6 +13,7 @@ from PIL import Image
 
 import recollect as rc
 from commands import call
+from recollect.advice.fitting import fitted_pixels
 from recollect.budget import raw_bits
 from recollect.lab import own
 from recollect.lab.runner import jobs_left
@@ -81,7 +82,7 @@ def test_every_row_takes_the_same_storage_and_is_the_best_of_its_kind():
         bits = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
         assert row.items * bits <= 20 * raw_bits(code.shape)
     # The images are 4 x 4 blocks: that many pixels lose only the rounding, in as many bits as there are for each.
-    assert own.pixels(code, x) == {"size": (4, 4), "bits": code.bits_per_item // 48}
+    assert fitted_pixels(x, code.bits_per_item) == {"size": (4, 4), "bits": code.bits_per_item // 48}
 
 
 def test_the_code_stays_small_however_large_the_images(folder: Path):

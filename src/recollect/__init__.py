@@ -5,6 +5,8 @@ from importlib.metadata import version as _version
 from recollect import distillation as distillation
 from recollect import models as models
 from recollect import streams as streams
+from recollect.advice.advice import Advice as Advice
+from recollect.advice.best import best_memory as best_memory
 from recollect.ageing import Aged as Aged
 from recollect.ageing import Ageing as Ageing
 from recollect.budget import Bill as Bill

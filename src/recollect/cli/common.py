@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,3 +48,9 @@ def sizes(shape: str) -> tuple[int, ...]:
         return tuple(int(part) for part in shape.lower().split("x"))
     except ValueError:
         raise typer.BadParameter(f"shape={shape!r}: accepted is channels x height x width, such as 3x32x32") from None
+
+
+def folder_of(stream: str) -> Path | None:
+    """The folder, where a stream is given as folder:PATH."""
+    kind, _, path = stream.partition(":")
+    return Path(path) if kind == "folder" and path else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import torch
 import typer
 
-from recollect.cli.common import AsJson, app, out, remarks, say, sizes
+from recollect.cli.common import AsJson, app, folder_of, out, remarks, say, sizes
 from recollect.inspection.waiting import waiting
 from recollect.lab import own, results, runner
 from recollect.lab.experiments import EXPERIMENTS
@@ -153,14 +153,14 @@ def _written(page: Path, folder: Path, experiments: Iterable[AnyExperiment]) -> 
 
 def _own(name: str | None, stream: str, profile: str, settings: dict[str, Any]) -> tuple[AnyExperiment, Profile]:
     """The experiment on a stream of the user's own."""
-    kind, _, path = stream.partition(":")
-    if name is not None or kind != "folder" or not path:
+    folder = folder_of(stream)
+    if name is not None or folder is None:
         raise typer.BadParameter(f"{name or ''} --stream {stream}: accepted is --stream folder:PATH, and no name")
     given = {option: value for option, value in settings.items() if value is not None}
     if "shape" in given:
         given["shape"] = sizes(given["shape"])
     try:
-        experiment = own.experiment(Path(path), profile=profile, **given)
+        experiment = own.experiment(folder, profile=profile, **given)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     return experiment, experiment.profiles[profile]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
 
 import recollect as rc
+from recollect.advice.candidates import CODEC_TRAINING
+from recollect.advice.fitting import fitted_pixels, jpeg_bits
+from recollect.advice.trial import REPLAY, default_model
 from recollect.budget import check_autoencoder_shape, raw_bits
 from recollect.checks import check_at_least
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
@@ -20,8 +23,6 @@ from recollect.streams.task import Examples, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from torch import nn
 
     from recollect.budget import Plan
     from recollect.lab.continual import ContinualRun
@@ -33,10 +34,8 @@ STORAGE_SHARE = 0.01  # of the training images, by default
 COMPRESSION = 50  # recollections for each image of the storage, if there are so many
 MOST_BITS = 1000  # of a code: the parameters of the codec grow with its square
 SAMPLE = 500  # training images by which pixels and JPEG are fitted to their bits
-JPEG_QUALITY, JPEG_SHARE = 10, 0.95  # a slot holds this share of the images at this quality at least
+JPEG_QUALITY = 10  # at least, of nearly all images
 QUICK = 1000  # training images
-TRAINING: Settings = {"learning_rate": 0.03, "batch_size": 10, "steps": 1}  # as in Table 2, for every memory
-CODEC_TRAINING: Settings = {"steps": 1, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 10)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +92,6 @@ def decoded(path: Path, shape: tuple[int, int, int]) -> Examples:
     return rc.streams.from_folder(path, shape=shape, test_share=0)[0].train
 
 
-def model(stream: list[Task], seed: int, *, classes: int, channels: int, tasks: int) -> nn.Module:
-    """The ResNet-18 with all its outputs for every task: nobody will say which of them an image is of."""
-    return rc.models.ResNet18([range(classes)] * tasks, classes=classes, channels=channels, seed=seed)
-
-
 def experiment(
     path: Path,
     *,
@@ -144,7 +138,7 @@ def experiment(
             classes=len(classes),
             tasks=tasks,
             examples=math.ceil(len(images) / tasks),
-            model=partial(model, classes=len(classes), channels=shape[0], tasks=tasks),
+            model=default_model,
             step=4e-3,
             image=5e-3 * shape[1] * shape[2] / 32**2,
         ),
@@ -173,13 +167,13 @@ def experiment(
 def rows(storage: int, code: Plan, x: torch.Tensor) -> tuple[ContinualRow, ...]:
     """No memory, and replay from memories that take the same storage; ``x`` are some of the images."""
     bits = storage * raw_bits(code.shape)
-    memories: dict[str, Settings] = {
-        "Real Storage": {"codec": rc.RawPixels, "items": storage},
-        "Resized Pixels": {"codec": rc.ResizedPixels, "code": pixels(code, x), "items": code.items},
-    }
-    slot = jpeg_bits(code, x)
-    if slot is not None and bits // slot > storage:
-        memories["JPEG"] = {"codec": rc.JPEG, "code": {"bits": slot}, "items": min(bits // slot, code.items)}
+    memories: dict[str, Settings] = {"Real Storage": {"codec": rc.RawPixels, "items": storage}}
+    if (pixels := fitted_pixels(x, code.bits_per_item)) is not None:
+        memories["Resized Pixels"] = {"codec": rc.ResizedPixels, "code": pixels, "items": code.items}
+    if (slot := jpeg_bits(x, JPEG_QUALITY)) is not None:
+        slot = max(slot, code.bits_per_item)
+        if bits // slot > storage:
+            memories["JPEG"] = {"codec": rc.JPEG, "code": {"bits": slot}, "items": min(bits // slot, code.items)}
     memories["Recollections"] = {
         "codec": rc.DiscreteAutoencoder,
         "code": {"variables": code.variables, "categories": code.categories},
@@ -187,34 +181,11 @@ def rows(storage: int, code: Plan, x: torch.Tensor) -> tuple[ContinualRow, ...]:
         "training": CODEC_TRAINING,
     }
     replay = (
-        ContinualRow(name=f"Replay {kind} {storage}", storage=storage, learner=rc.Replay, settings=TRAINING, **memory)
+        ContinualRow(name=f"Replay {kind} {storage}", storage=storage, learner=rc.Replay, settings=REPLAY, **memory)
         for kind, memory in memories.items()
     )
-    online = ContinualRow(name="Online", learner=rc.Online, settings={"learning_rate": TRAINING["learning_rate"]})
+    online = ContinualRow(name="Online", learner=rc.Online, settings={"learning_rate": REPLAY["learning_rate"]})
     return (online, *replay)
-
-
-def pixels(code: Plan, x: torch.Tensor) -> Settings:
-    """The size and the bits of a value that lose least of the images, in no more bits than a code has."""
-    channels, height, width = code.shape
-    tried = {}
-    for bits in range(1, 9):
-        values = code.bits_per_item // (channels * bits)
-        down = min(height, max(1, round(math.sqrt(values * height / width))))
-        right = min(width, values // down)
-        if right:
-            codec = rc.ResizedPixels(code.shape, size=(down, right), bits=bits)
-            tried[down, right, bits] = float((codec.decode(codec.encode(x)) - x).abs().mean())
-    down, right, bits = min(tried, key=lambda size: tried[size])
-    return {"size": (down, right), "bits": bits}
-
-
-def jpeg_bits(code: Plan, x: torch.Tensor) -> int | None:
-    """Bits of a slot that holds nearly all images at a low quality, or those of a code if these are more."""
-    if code.shape[0] not in (1, 3):
-        return None
-    needed = rc.JPEG(code.shape, bits=16, quality=JPEG_QUALITY).data_bits(x).double().quantile(JPEG_SHARE)
-    return max(code.bits_per_item, 8 * math.ceil(float(needed) / 8) + 8)  # and a byte for the quality
 
 
 def contents(path: Path, files: list[Path]) -> str:

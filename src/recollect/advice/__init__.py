@@ -1,0 +1,1 @@
+"""Which memory suits a stream and a budget, by trials on a sample of the stream."""
