@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,10 @@ from recollect.memory.entropy import MOST_BITS, WORD, Frequencies, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recollect.checks import Integers
     from recollect.memory.entropy import Codes, Words
     from recollect.memory.index import Slots
 
-Lengths = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+Lengths = npt.NDArray[np.unsignedinteger[Any]]
 
 BLOCK = 64  # codes: a block wastes half a word and has a length in the directory, but to read one code all are decoded
 
@@ -35,7 +34,7 @@ class CodedBlocks:
     >>> np.array_equal(learned.read(np.array([150, 3])), codes[[150, 3]])
     True
     >>> len(blocks.lengths), blocks.bits, learned.bits
-    (4, 21792, 9728)
+    (4, 21792, 12240)
     """
 
     frequencies: Frequencies
@@ -62,14 +61,19 @@ class CodedBlocks:
         """The codes of these items; a block that has several of them is decoded once."""
         blocks, places = np.divmod(slots, BLOCK)
         codes = np.empty((len(slots), self.frequencies.variables), np.uint8)
-        ends = self.lengths.cumsum(dtype=np.int64)
+        ends = self._ends
         for block in np.unique(blocks).tolist():
             here = blocks == block
             codes[here] = self._decoded(block, ends)[places[here]]
         return codes
 
-    def _decoded(self, block: int, ends: Integers) -> Codes:
-        words = self.words[ends[block] - self.lengths[block] : ends[block]]
+    @property
+    def _ends(self) -> list[int]:
+        """Where blocks end; where the first starts comes last, for the block before it to be -1."""
+        return [*self.lengths.cumsum(dtype=np.int64).tolist(), 0]
+
+    def _decoded(self, block: int, ends: list[int]) -> Codes:
+        words = self.words[ends[block - 1] : ends[block]]
         return self.frequencies.decode(words, min(BLOCK, self.count - BLOCK * block))
 
     def with_more(self, codes: Codes) -> CodedBlocks:
@@ -79,15 +83,14 @@ class CodedBlocks:
         parts = (codes[start : start + BLOCK] for start in range(0, len(codes), BLOCK))
         return self._changed(dict(enumerate(parts, first)), BLOCK * first + len(codes))
 
-    def with_fewer(self, count: int, sources: Slots, targets: Slots) -> CodedBlocks:
-        """The first ``count`` codes, of which those at ``targets`` give their place to those at ``sources``."""
-        moved = self.read(sources)
-        blocks, places = np.divmod(targets, BLOCK)
-        parts = {}
-        for block in {*blocks.tolist(), (count - 1) // BLOCK} if count else ():
-            codes = self.read(np.arange(BLOCK * block, min(BLOCK * (block + 1), self.count)))
-            codes[places[blocks == block]] = moved[blocks == block]
-            parts[block] = codes[: count - BLOCK * block]
+    def with_others(self, slots: Slots, codes: Codes, count: int) -> CodedBlocks:
+        """The first ``count`` of these, with other codes in some slots."""
+        blocks, places = np.divmod(slots, BLOCK)
+        ends, parts = self._ends, {}
+        cut = {count // BLOCK} if count < self.count and count % BLOCK else set()
+        for block in {*blocks.tolist()} | cut:
+            parts[block] = self._decoded(block, ends)[: count - BLOCK * block]
+            parts[block][places[blocks == block]] = codes[blocks == block]
         return self._changed(parts, count)
 
     def with_learned(self) -> CodedBlocks:
@@ -99,16 +102,17 @@ class CodedBlocks:
         return self._of(learned, self.count, [learned.encode(codes) for codes in self._all()])
 
     def _all(self) -> Iterator[Codes]:
-        ends = self.lengths.cumsum(dtype=np.int64)
-        return (self._decoded(block, ends) for block in range(len(ends)))
+        ends = self._ends
+        return (self._decoded(block, ends) for block in range(len(self.lengths)))
 
     def _changed(self, parts: dict[int, Codes], count: int) -> CodedBlocks:
         """With other codes in some blocks. Where nothing is left, the frequencies go as well."""
         if not count:
             return self.none(self.frequencies.variables, self.frequencies.categories)
-        old = np.split(self.words, self.lengths.cumsum(dtype=np.int64)[:-1])
-        blocks = range(-(-count // BLOCK))
-        words = [self.frequencies.encode(parts[block]) if block in parts else old[block] for block in blocks]
+        ends, words = self._ends, []
+        for block in range(-(-count // BLOCK)):
+            new = parts.get(block)
+            words.append(self.words[ends[block - 1] : ends[block]] if new is None else self.frequencies.encode(new))
         return self._of(self.frequencies, count, words)
 
     def _of(self, frequencies: Frequencies, count: int, blocks: list[Words]) -> CodedBlocks:
@@ -116,7 +120,7 @@ class CodedBlocks:
         return CodedBlocks(frequencies, count, np.concatenate([self.words[:0], *blocks]), lengths)
 
 
-def length_type(variables: int) -> npt.DTypeLike:
+def length_type(variables: int) -> np.dtype[np.unsignedinteger[Any]]:
     """The numbers of a directory: 16 bits where no block can have more words than these can tell, otherwise 32."""
     longest = BLOCK * variables * MOST_BITS // WORD + 2
-    return np.uint16 if longest < 2**16 else np.uint32
+    return np.dtype(np.uint16 if longest < 2**16 else np.uint32)

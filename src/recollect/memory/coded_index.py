@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from recollect.memory.blocks import BLOCK, CodedBlocks
 from recollect.memory.entropy import WORD, Frequencies
-from recollect.memory.index import BitArray
+from recollect.memory.index import BitArray, integer_rows
 from recollect.memory.segments import segment_slots
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Budget:
 
 
 class Records(NamedTuple):
-    """Codes, fields of targets, tasks and ids of some examples."""
+    """Codes of some examples, and their labels or other targets, tasks and ids as fields."""
 
     codes: Codes
     labels: Rows
-    tasks: Integers
-    ids: Integers
+    tasks: Rows
+    ids: Rows
 
     def some(self, rows: Integers) -> Records:
         """Those of some rows."""
@@ -92,7 +92,7 @@ class CodedIndex:
 
     @property
     def bits_per_item(self) -> int:
-        """The mean of what a code takes with its share of the tables, rounded up; before there is one, that of radix."""
+        """The mean of what codes take with their tables, rounded up; before there are any, what they will at first."""
         return -(-self.codes.bits // self.count) if self.count else self.code_bits
 
     def bits(self, held: int) -> dict[str, int]:
@@ -104,39 +104,53 @@ class CodedIndex:
     def least_budget(self) -> int:
         """What a record can take while there are no frequencies: with less not even one is sure to fit."""
         words = -(-self.code_bits // WORD) + 1
-        fields = 0 if self.budget.codes_alone else sum(-(-array.width // 8) for array in self.arrays.values())
-        return WORD * words + 8 * self.codes.lengths.itemsize + 8 * fields
+        return WORD * words + 8 * self.codes.lengths.itemsize + self._field_bits(1)
 
-    def _fits(self, codes: CodedBlocks) -> bool:
-        fields = 0 if self.budget.codes_alone else sum(-(-codes.count * a.width // 8) for a in self.arrays.values())
-        return codes.bits + 8 * fields <= self.budget.bits
+    def _room(self, codes: CodedBlocks) -> int:
+        """Bits that the budget has left beside these codes, less than 0 where it is exceeded."""
+        return self.budget.bits - codes.bits - self._field_bits(codes.count)
+
+    def _field_bits(self, count: int) -> int:
+        """What so many records have on the budget beside their codes."""
+        return 0 if self.budget.codes_alone else 8 * sum(_bytes(count, array) for array in self.arrays.values())
+
+    def records(self, codes: Codes, labels: Rows, tasks: Integers, ids: Integers) -> Records:
+        """Whole records, as they are kept."""
+        return Records(codes, labels, integer_rows(tasks, self.tasks.width), integer_rows(ids, self.ids.width))
 
     def add(self, records: Records) -> bool:
-        """Put records in the next slots, if they fit."""
-        codes = self.codes.with_more(records.codes)
-        if not self._fits(codes):
+        """Put records in the next slots, if they fit. With less room than they take on average it is not tried."""
+        if self._room(self.codes) * self.count < WORD * len(self.codes.words) * len(records.codes):
             return False
-        slots = np.arange(self.count, codes.count)
-        self._hold(codes)
-        self.labels.write(slots, records.labels)
-        self.tasks.write_integers(slots, records.tasks)
-        self.ids.write_integers(slots, records.ids)
-        self._touch(slots)
-        return True
+        codes = self.codes.with_more(records.codes)
+        return self._hold(codes, np.arange(self.count, codes.count), records)
+
+    def replace(self, slots: Slots, records: Records) -> bool:
+        """Put records in slots that hold others, if they fit."""
+        return self._hold(self.codes.with_others(slots, records.codes, self.count), slots, records)
 
     def drop(self, slots: Slots) -> bool:
-        """Drop records, each once; the last ones move up. Since blocks are whole words it may be that that takes more."""
+        """Drop records, each once, and let the last ones move up; unless, with whole words a block, that takes more."""
         left = self.count - len(slots)
         stay = np.ones(self.count, np.bool_)
         stay[slots] = False
         sources, targets = left + np.flatnonzero(stay[left:]), np.flatnonzero(~stay[:left])
-        codes = self.codes.with_fewer(left, sources, targets)
-        if not self._fits(codes):
+        fields = (array.read(sources) for array in self.arrays.values())
+        moved = Records(self.codes.read(sources), *fields)
+        return self._hold(self.codes.with_others(targets, moved.codes, left), targets, moved)
+
+    def _hold(self, codes: CodedBlocks, slots: Slots, records: Records) -> bool:
+        """Take over codes, with the rest of the records that are new in these slots; if that is within the budget."""
+        if self._room(codes) < 0:
             return False
-        for array in self.arrays.values():
-            array.write(targets, array.read(sources))
-        self._touch(np.concatenate([targets, np.arange(left, self.count)]))
-        self._hold(codes)
+        changed = np.append(slots, np.arange(codes.count, self.count))  # also where records were
+        self.codes = codes
+        for array, rows in zip(self.arrays.values(), records[1:], strict=True):
+            array.resize(codes.count)
+            array.write(slots, rows)
+        segments = -(-codes.count // self.segment_slots)
+        self.changed = np.append(self.changed, np.ones(max(segments - len(self.changed), 0), np.bool_))
+        self.changed[changed // self.segment_slots] = True
         return True
 
     def learn(self) -> None:
@@ -145,16 +159,6 @@ class CodedIndex:
         if codes.bits < self.codes.bits:
             self.codes = codes
             self.changed[:] = True
-
-    def _hold(self, codes: CodedBlocks) -> None:
-        self.codes = codes
-        for array in self.arrays.values():
-            array.resize(codes.count)
-
-    def _touch(self, slots: Slots) -> None:
-        more = -(-self.count // self.segment_slots) - len(self.changed)
-        self.changed = np.concatenate([self.changed, np.ones(max(more, 0), np.bool_)])
-        self.changed[slots // self.segment_slots] = True
 
     def patch(self) -> bytes | None:
         """There is none: a change of a record moves those behind it."""
@@ -173,7 +177,7 @@ class CodedIndex:
         start, stop = number * self.segment_slots, min((number + 1) * self.segment_slots, self.count)
         if stop <= start:
             return np.array(0, COUNT).tobytes()
-        fields = [a.buffer[start * a.width // 8 : -(-stop * a.width // 8)] for a in self.arrays.values()]
+        fields = [a.buffer[start * a.width // 8 : _bytes(stop, a)] for a in self.arrays.values()]
         blocks = slice(start // BLOCK, -(-stop // BLOCK))
         ends = np.append(0, self.codes.lengths.cumsum(dtype=np.int64))
         words = self.codes.words[ends[blocks.start] : ends[blocks.stop]]
@@ -182,32 +186,35 @@ class CodedIndex:
 
     def restore(self, segments: Iterable[tuple[int, bytes]], frequencies: bytes) -> None:
         """Put back what `segment` gave for each of them, and the frequencies of all."""
-        codes, number, count = self.codes, -1, 0
-        kinds = [*(np.dtype(np.uint8) for _ in self.arrays), _little(codes.lengths).dtype, _little(codes.words).dtype]
-        found: list[list[bytes]] = [[] for _ in kinds]
+        codes, arrays = self.codes, [*self.arrays.values()]
+        found = [bytearray() for _ in range(len(arrays) + 2)]  # fields, directory, words
+        number, count = -1, 0
         for number, data in segments:
             here = int(np.frombuffer(data, COUNT, 1)[0])
             if here > self.segment_slots or (here and count != number * self.segment_slots):
-                raise ValueError(f"{here} records in segment {number}: accepted are {self.segment_slots}, up to the last")
-            sizes = [-(-here * array.width // 8) for array in self.arrays.values()]
-            sizes.append(-(-here // BLOCK) * codes.lengths.itemsize)
+                raise ValueError(f"{here} records in segment {number}, behind {count}")
+            sizes = [*(_bytes(here, array) for array in arrays), -(-here // BLOCK) * codes.lengths.itemsize, len(data)]
             place = COUNT.itemsize
-            for parts, size in zip(found, [*sizes, len(data)], strict=True):
-                parts.append(data[place : place + size])
+            for part, size in zip(found, sizes, strict=True):
+                part.extend(data[place : place + size])
                 place += size
             count += here
-        *fields, lengths, words = (np.frombuffer(b"".join(p), kind) for p, kind in zip(found, kinds, strict=True))
+        lengths = np.frombuffer(found[-2], _little(codes.lengths).dtype).astype(codes.lengths.dtype)
+        words = np.frombuffer(found[-1], _little(codes.words).dtype).astype(np.uint32)
+        whole = all(len(part) == _bytes(count, array) for part, array in zip(found[:-2], arrays, strict=True))
+        if not whole or len(lengths) != -(-count // BLOCK) or lengths.sum(dtype=np.int64) != len(words):
+            raise ValueError(f"segments that are not those of {count} records")
         table = Frequencies(codes.frequencies.variables, codes.frequencies.categories, frequencies)
-        self.codes = CodedBlocks(table, count, words.astype(np.uint32), lengths.astype(codes.lengths.dtype))
-        for array, buffer in zip(self.arrays.values(), fields, strict=True):
-            if buffer.nbytes != -(-count * array.width // 8):
-                raise ValueError(f"segments that are too short for {count} records")
-            array.buffer = buffer.copy()
-        if len(lengths) != -(-count // BLOCK) or lengths.sum(dtype=np.int64) != len(words):
-            raise ValueError(f"a directory that is not that of {count} records in {len(words)} words")
-        if not self._fits(self.codes):
+        self.codes = CodedBlocks(table, count, words, lengths)
+        if self._room(self.codes) < 0:
             raise ValueError(f"more records than {self.budget} allows")
+        for part, array in zip(found[:-2], arrays, strict=True):
+            array.buffer = np.frombuffer(part, np.uint8)
         self.changed = np.ones(number + 1, np.bool_)
+
+
+def _bytes(count: int, array: BitArray) -> int:
+    return -(-count * array.width // 8)
 
 
 def _little(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:

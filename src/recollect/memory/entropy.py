@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import constriction
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
+
+stream: Any = constriction.stream  # pyright: ignore[reportAttributeAccessIssue] # it has no types
 
 WORD = 32  # bits that the coder writes at once
 MOST_BITS = 24  # of one value, however rare the table has it: the precision of the coder
@@ -78,30 +80,30 @@ class Frequencies:
     # Made when it is first used: it takes many times the bits of the table, which opening a file must not.
 
     @functools.cached_property
-    def _models(self) -> list[constriction.stream.model.Model]:
+    def _models(self) -> list[Any]:
         """What the coder knows of each variable."""
         if not self.data:
-            return [constriction.stream.model.Uniform(self.categories)] * self.variables
+            return [stream.model.Uniform(self.categories)] * self.variables
         levels, step = _unpacked(self.data, self.variables, self.categories)
         # Not "perfect", which searches in floating point; this way sums and products are exact, or rounded by IEEE 754.
-        model = functools.partial(constriction.stream.model.Categorical, perfect=False)
-        return [model(row.astype(np.float64)) for row in _frequencies(levels, step)]
+        rows = _frequencies(levels, step).astype(np.float64)
+        return [stream.model.Categorical(row, perfect=False) for row in rows]
 
     def encode(self, codes: Codes) -> Words:
         """Codes, n x variables, one variable after the other."""
-        encoder = constriction.stream.queue.RangeEncoder()
+        encoder = stream.queue.RangeEncoder()
         for values, model in zip(codes.T.astype(np.int32, order="C"), self._models, strict=True):
             encoder.encode(values, model)
         return encoder.get_compressed()
 
     def decode(self, words: Words, count: int) -> Codes:
         """``count`` codes back."""
-        decoder = constriction.stream.queue.RangeDecoder(words)
+        decoder = stream.queue.RangeDecoder(words)
         try:
             values = [decoder.decode(model, count) for model in self._models]
         except AssertionError as error:
             raise ValueError(f"{len(words)} words that no {count} codes are coded in") from error
-        return np.array(values, np.uint8).T
+        return np.concatenate(values).astype(np.uint8).reshape(self.variables, count).T
 
 
 def counted(codes: Codes, categories: int) -> Integers:

@@ -22,13 +22,13 @@ GROWN, STALE = 4, 16  # frequencies are learned anew if one in so many items is 
 
 
 class Keyed:
-    """Holds the examples with the smallest keys, as many as fit: of all, or ``by_class`` as many of each class as can be.
+    """Holds the examples with the smallest keys that fit: of all, or ``by_class`` equally many of each class.
 
     A key is a number that salt and id give, and that looks as if drawn: so every example seen is held with the same
     probability, whatever its size, and nothing is kept for that but a limit. When there is no room the item with the
-    largest key goes, by class that of the largest class, and is the limit: whoever has a larger key, of its class, would
-    have gone as well and is not taken. Of classes that are as large the one with the largest key of its own gives, so
-    that all are as likely to be held where they are more than items.
+    largest key goes, by class that of the largest class, and its key is the limit: an example with a larger one, of its
+    class, would have gone as well and is not taken. Classes have keys too: of several that are as large the one with
+    the largest gives, so that all are as likely to be held where there are more of them than items.
 
     What is forgotten leaves the limit as it was, and so the chances of all others. Only where nothing is left does the
     rule start anew.
@@ -52,31 +52,34 @@ class Keyed:
         limits = [self.limits.get(group, MOST) for group in self._groups(labels).tolist()]
         return np.flatnonzero(keys_of(self.salt, ids) < np.array(limits, np.uint64))
 
-    def take(self, records: Records, labels: Integers) -> None:
+    def take(self, records: Records, ids: Integers, labels: Integers) -> None:
         """Hold these examples as far as there is room for them, or items that go before them."""
-        rows = np.arange(len(labels))
-        while len(rows):
-            part, rows = np.split(rows, [BLOCK - self.held % BLOCK])  # up to the end of a block
-            part = part[self.wanted(records.ids[part], labels[part])]
-            if len(part) and not self._add(records.some(part)):
-                for row in part:
-                    self._take_one(records.some(row[None]), labels[row[None]])
+        start = 0
+        while start < len(ids):
+            stop = start + BLOCK - self.held % BLOCK  # up to the end of a block
+            part = start + self.wanted(ids[start:stop], labels[start:stop])
+            if len(part) and not self._put(records.some(part)):
+                for row in part[:, None]:
+                    self._take_one(records.some(row), ids[row], labels[row])
+            start = stop
 
-    def _add(self, records: Records) -> bool:
-        added = self.index.add(records)
-        if added:
-            self.fresh += len(records.ids)
-            self._learn_if_new(GROWN)
-        return added
-
-    def _take_one(self, record: Records, label: Integers) -> None:
-        key, group = keys_of(self.salt, record.ids), self._groups(label)
-        while len(self.wanted(record.ids, label)) and not self._add(record):
+    def _take_one(self, record: Records, number: Integers, label: Integers) -> None:
+        key, group = keys_of(self.salt, number), self._groups(label)
+        while len(self.wanted(number, label)) and not self._put(record):
             if not self._learn_if_new(STALE):
                 keys, groups = self._keys_and_groups(np.arange(self.held))
                 first = self._first_to_go(np.append(keys, key), np.append(groups, group))
-                if first < self.held:
-                    self._drop(np.array([first]))
+                if first == self.held or self._put(record, np.array([first])):
+                    return
+                self._drop(np.array([first]))
+
+    def _put(self, records: Records, slots: Slots | None = None) -> bool:
+        """Add records, or put them in the place of others, if there is room."""
+        done = self.index.add(records) if slots is None else self.index.replace(slots, records)
+        if done:
+            self.fresh += len(records.codes)
+            self._learn_if_new(GROWN)
+        return done
 
     def _learn_if_new(self, share: int) -> bool:
         """Learn frequencies if at least one in ``share`` items is new."""

@@ -24,7 +24,6 @@ from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
-from recollect.memory.coded_index import CodedIndex, Records
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from recollect.memory.coded_index import CodedIndex
     from recollect.memory.file import Home
     from recollect.memory.index import Rows, Slots
 
@@ -54,9 +54,9 @@ BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
 
 
 class Memory:
-    """Keeps up to ``capacity`` examples as codes of ``codec``, laid end to end in bits.
+    """Keeps up to ``capacity`` examples as codes of ``codec``, laid end to end in bits; or as many as fit so many bits.
 
-    Or as many as fit so many bits. What it holds depends on the stream and the seed alone, not on how often it is sampled.
+    What it holds depends on the stream and the seed alone, not on how often it is sampled.
 
     Args:
         codec: turns images into codes and back.
@@ -208,7 +208,8 @@ class Memory:
             rows = rule.wanted(ids, targets)
             codes = self._encoded(x, rows)
             self.seen += len(x)
-            rule.take(Records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows]), targets[rows])
+            records = rule.index.records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
+            rule.take(records, ids[rows], targets[rows])
             return torch.from_numpy(ids)
         random_state = self._admission_rng.bit_generator.state
         try:
