@@ -153,12 +153,14 @@ class CodedIndex:
         self.changed[changed // self.segment_slots] = True
         return True
 
-    def learn(self) -> None:
-        """Code all by the frequencies that they have now, if that takes less."""
+    def learn(self, *, anyway: bool = False) -> bool:
+        """Code all by the frequencies that they have now: if that takes less, or anyway if it fits."""
         codes = self.codes.with_learned()
-        if codes.bits < self.codes.bits:
+        better = self._room(codes) >= 0 if anyway else codes.bits < self.codes.bits
+        if better:
             self.codes = codes
             self.changed[:] = True
+        return better
 
     def patch(self) -> bytes | None:
         """There is none: a change of a record moves those behind it."""

@@ -25,7 +25,7 @@ class Keyed:
     """Holds the examples with the smallest keys that fit: of all, or ``by_class`` equally many of each class.
 
     A key is a number that salt and id give, and that looks as if drawn: so every example seen is held with the same
-    probability, whatever its size, and nothing is kept for that but a limit. When there is no room the item with the
+    probability, whatever its size, to within the room of one item; and nothing is kept for that but a limit. When there is no room the item with the
     largest key goes, by class that of the largest class, and its key is the limit: an example with a larger one, of its
     class, would have gone as well and is not taken. Classes have keys too: of several that are as large the one with
     the largest gives, so that all are as likely to be held where there are more of them than items.
@@ -116,10 +116,12 @@ class Keyed:
         return labels if self.by_class else np.zeros(len(labels), np.int64)
 
     def forget(self, ranks: Integers) -> None:
-        """The last items move to the slots that are free now."""
+        """The last items move to the slots that are free now. What is gone has no part in the frequencies either."""
         self._drop(ranks)
-        if not self.held:
-            self.limits, self.fresh = {}, 0
+        while not self.index.learn(anyway=True):
+            self._drop(np.array([self._first_to_go(*self._keys_and_groups(np.arange(self.held)))]))
+        self.fresh = 0
+        self.limits = self.limits if self.held else {}
 
     def state(self) -> Plain:
         """Salt, limits and counts."""
