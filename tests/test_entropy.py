@@ -69,8 +69,8 @@ def test_it_takes_no_more_than_radix_but_for_a_constant_a_block(
     codes = drawn(kind, items, variables, categories, seed)
     learned = CodedBlocks.none(variables, categories).with_more(codes).with_learned()
     blocks = -(-items // BLOCK)
-    assert learned.bits <= codes.size * math.log2(categories) + blocks * (2 * WORD + 16)
-    assert learned.bits >= entropy(codes)
+    assert 8 * learned.nbytes <= codes.size * math.log2(categories) + blocks * (2 * WORD + 16)
+    assert 8 * learned.nbytes >= entropy(codes)
     assert 8 * learned.words.nbytes <= 24 * codes.size + blocks * WORD
 
 
@@ -81,14 +81,14 @@ def test_many_codes_take_little_more_than_their_entropy(variables: int, categori
     learned = CodedBlocks.none(variables, categories).with_more(codes).with_learned()
     table = 8 * len(learned.frequencies.data)
     # A few percent for levels of so many bits, a word a block, and its length in the directory.
-    assert learned.bits - table <= 1.05 * entropy(codes) + 0.01 * codes.size + len(learned.lengths) * (WORD + 16)
+    assert 8 * learned.nbytes - table <= 1.05 * entropy(codes) + 0.01 * codes.size + len(learned.lengths) * (WORD + 16)
     assert table <= variables * categories * 6 + 16
 
 
 def test_codes_that_are_all_the_same_take_next_to_nothing():
     codes = drawn("equal", 640, 36, 16, 0)
     learned = CodedBlocks.none(36, 16).with_more(codes).with_learned()
-    assert learned.bits < 0.03 * codes.size * 4
+    assert 8 * learned.nbytes < 0.03 * codes.size * 4
 
 
 def test_a_table_is_learned_only_where_it_pays():

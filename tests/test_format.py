@@ -17,6 +17,7 @@ import torch
 
 import recollect as rc
 from recollect.codecs.interface import Codec
+from recollect.memory.coded_index import CodedIndex
 from recollect.memory.erasure import Erasure
 from recollect.memory.file import MemoryFileError
 from recollect.memory.memory import Rule
@@ -117,6 +118,7 @@ def test_a_golden_file_opens(name: str, golden: Callable[[str], Path]):
     if memory.scheme == "entropy":
         show(fresh := rc.Memory(CODECS[codec](), 101, classes=10, tasks=3), 0, 101)
         assert [recorded(fresh)["codes"][number] for number in memory.ids] == recorded(memory)["codes"]
+        assert isinstance(memory._index, CodedIndex)
         assert memory._index.codes.frequencies.data
     if codec == "raw":
         show(fresh := rc.Memory(rc.RawPixels(SHAPE), 101, classes=10, tasks=3), 0, 101)

@@ -218,7 +218,7 @@ class EntropyMachine(Machine):
         model.since = model.since if ids else self.memory.seen  # with nothing left, it starts anew
         wanted = set()
         for number, (_, y, _) in model.written.items():
-            limit = rule.limits.get(y if self.admission == "balanced" else 0, MOST)
+            limit = rule.limits.get(y if self.admission == "balanced" and isinstance(y, int) else 0, MOST)
             if number >= model.since and int(keys_of(rule.salt, np.array([number]))[0]) < limit:
                 wanted.add(number)
         assert len(ids) == len(self.memory) == len(set(ids))

@@ -33,8 +33,8 @@ class CodedBlocks:
     >>> learned = blocks.with_learned()
     >>> np.array_equal(learned.read(np.array([150, 3])), codes[[150, 3]])
     True
-    >>> len(blocks.lengths), blocks.bits, learned.bits
-    (4, 21792, 12240)
+    >>> len(blocks.lengths), blocks.nbytes, learned.nbytes
+    (4, 2724, 1530)
     """
 
     frequencies: Frequencies
@@ -53,9 +53,9 @@ class CodedBlocks:
         return 8 * (self.lengths.nbytes + len(self.frequencies.data))
 
     @property
-    def bits(self) -> int:
-        """Bits of all."""
-        return 8 * self.words.nbytes + self.table_bits
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return self.words.nbytes + self.table_bits // 8
 
     def read(self, slots: Slots) -> Codes:
         """The codes of these items; a block that has several of them is decoded once."""

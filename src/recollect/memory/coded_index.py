@@ -88,12 +88,12 @@ class CodedIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.codes.bits // 8 + sum(array.nbytes for array in self.arrays.values())
+        return self.codes.nbytes + sum(array.nbytes for array in self.arrays.values())
 
     @property
     def bits_per_item(self) -> int:
         """The mean of what codes take with their tables, rounded up; before there are any, what they will at first."""
-        return -(-self.codes.bits // self.count) if self.count else self.code_bits
+        return -(-8 * self.codes.nbytes // self.count) if self.count else self.code_bits
 
     def bits(self, held: int) -> dict[str, int]:
         """Bits of the items by kind."""
@@ -108,7 +108,7 @@ class CodedIndex:
 
     def _room(self, codes: CodedBlocks) -> int:
         """Bits that the budget has left beside these codes, less than 0 where it is exceeded."""
-        return self.budget.bits - codes.bits - self._field_bits(codes.count)
+        return self.budget.bits - 8 * codes.nbytes - self._field_bits(codes.count)
 
     def _field_bits(self, count: int) -> int:
         """What so many records have on the budget beside their codes."""
@@ -156,7 +156,7 @@ class CodedIndex:
     def learn(self, *, anyway: bool = False) -> bool:
         """Code all by the frequencies that they have now: if that takes less, or anyway if it fits."""
         codes = self.codes.with_learned()
-        better = self._room(codes) >= 0 if anyway else codes.bits < self.codes.bits
+        better = self._room(codes) >= 0 if anyway else codes.nbytes < self.codes.nbytes
         if better:
             self.codes = codes
             self.changed[:] = True

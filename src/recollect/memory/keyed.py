@@ -25,10 +25,10 @@ class Keyed:
     """Holds the examples with the smallest keys that fit: of all, or ``by_class`` equally many of each class.
 
     A key is a number that salt and id give, and that looks as if drawn: so every example seen is held with the same
-    probability, whatever its size, to within the room of one item; and nothing is kept for that but a limit. When there is no room the item with the
-    largest key goes, by class that of the largest class, and its key is the limit: an example with a larger one, of its
-    class, would have gone as well and is not taken. Classes have keys too: of several that are as large the one with
-    the largest gives, so that all are as likely to be held where there are more of them than items.
+    probability, whatever its size, to within the room of one item, and nothing is kept for that but a limit. When there
+    is no room the item with the largest key goes, by class that of the largest class, and its key is the limit: an
+    example with a larger one, of its class, would have gone as well and is not taken. Classes have keys too: of several
+    that are as large the one with the largest gives, so that all are as likely to be held where they are too many.
 
     What is forgotten leaves the limit as it was, and so the chances of all others. Only where nothing is left does the
     rule start anew.
