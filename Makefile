@@ -31,7 +31,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## speed, as ratios
-	for name in packing memory replay gem codec commit checkpoint; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in packing memory entropy replay gem codec commit checkpoint; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 tables: $(READY)  ## the tables of README and docs from the recorded runs
 	$(BIN)/python -m recollect.lab.tables

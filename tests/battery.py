@@ -33,6 +33,13 @@ def replay(codec: rc.Codec, rule: Rule, model: nn.Module | None = None) -> rc.Re
     return rc.Replay(model or mlp(), module, learning_rate=0.1, batch_size=5)
 
 
+def entropy(rule: Rule) -> rc.Replay:
+    """In no more than 12 words, so that it holds no more items than the others do."""
+    codec = CODECS["resized"]()
+    memory = rc.Memory(codec, code_bits=400, admission=rule, classes=10, tasks=4, scheme="entropy")
+    return rc.Replay(mlp(), rc.RecollectionModule(memory), learning_rate=0.1, batch_size=5)
+
+
 def gem(codec: rc.Codec, rule: Rule) -> rc.GEM:
     memory = rc.Memory(codec, capacity=12, admission=rule, classes=10, tasks=4)
     return rc.GEM(mlp(), rc.RecollectionModule(memory, steps=2), memory_batch=2, batch_size=5)
@@ -55,6 +62,8 @@ LEARNERS: dict[str, Callable[[], rc.Learner]] = {
     "lwf": lambda: rc.LwF(mlp(), learning_rate=0.1),
     "lwf-resnet": lambda: rc.LwF(resnet(), learning_rate=0.1),
     "icarl-resnet": lambda: icarl(rc.RawPixels(SHAPE), resnet()),
+    "replay-entropy-reservoir": lambda: entropy("reservoir"),
+    "replay-entropy-balanced": lambda: entropy("balanced"),
     "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
 }
 LEARNERS["replay-augmented"] = lambda: rc.Replay(

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from benchmarks import checkpoint, codec, commit, gem, harness, memory, packing, replay
+from benchmarks import checkpoint, codec, commit, entropy, gem, harness, memory, packing, replay
 
 from recollect.models import MLP, ResNet18
 
@@ -20,6 +20,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark"])
     monkeypatch.setattr(packing, "ITEMS", 5)
     monkeypatch.setattr(memory, "SIZES", (200, 400))
+    monkeypatch.setattr(entropy, "CODES", (((10, 10), 1),))
+    monkeypatch.setattr(entropy, "TASKS", 2)
+    monkeypatch.setattr(entropy, "EXAMPLES", 100)
     monkeypatch.setattr(replay, "MODELS", [("MLP", MLP, (1, 28, 28), 2, 1), ("ResNet-18", resnet, (3, 8, 8), 2, 1)])
     monkeypatch.setattr(gem, "TASKS", 2)
     monkeypatch.setattr(gem, "CASES", [("MLP", MLP, (1, 28, 28), 5), ("ResNet-18", resnet, (3, 16, 16), 5)])
@@ -27,13 +30,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "SIZE", 16)
     monkeypatch.setattr(commit, "ITEMS", 300)
     monkeypatch.setattr(checkpoint, "CODES", ((8, 2),))
-    for module in (memory, packing, gem, codec):
+    for module in (memory, entropy, packing, gem, codec):
         monkeypatch.setattr(module, "seconds", lambda call: harness.seconds(call, at_least=0, rounds=1))
 
 
 PRINTED = [
     (packing.main, ["620x3", "radix"]),
     (memory.main, ["ring", "write 10"]),
+    (entropy.main, ["10x10", "entropy"]),
     (replay.main, ["bare steps a second", "ratio"]),
     (gem.main, ["loop milliseconds", "times as fast"]),
     (codec.main, ["8x2", "share of peak"]),

@@ -18,7 +18,7 @@ from battery import LEARNERS, RULES, batches, parameters
 from damages import DAMAGES, damage
 from recollect.memory.examination import Examination
 from recollect.memory.file import MemoryFileError
-from torture import REALS, change, codec, fingerprint, learned, memory_limit, raw, rounds, write
+from torture import REALS, change, codec, coded, fingerprint, learned, memory_limit, raw, rounds, write
 
 ROOM = 64 << 20  # bytes that may be allocated on the way; the files have less than 50 KB
 
@@ -71,6 +71,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Original]:
     raws = [memory_file(folder, rule, raw(200, rule), lambda: None) for rule in RULES]
     others = {"reals": raw(200, targets=REALS), "none": raw(200, "ring", targets=rc.NoTargets())}
     raws += [memory_file(folder, name, memory, lambda: None) for name, memory in others.items()]
+    raws += [memory_file(folder, f"coded-{rule}", coded(rule=rule), lambda: None) for rule in ("reservoir", "balanced")]
     with_weights = memory_file(folder, "learned", learned(), codec)
     rc.Memory.open(with_weights.path)  # before memory is limited: PyTorch imports a lot for the first network
     return [*raws, with_weights, learner_file(folder)]

@@ -17,6 +17,7 @@ import torch
 
 import recollect as rc
 from recollect.codecs.interface import Codec
+from recollect.memory.coded_index import CodedIndex
 from recollect.memory.erasure import Erasure
 from recollect.memory.file import MemoryFileError
 from recollect.memory.memory import Rule
@@ -32,18 +33,18 @@ CODECS: dict[str, Callable[[], Codec]] = {
     "continuous": lambda: rc.ContinuousAutoencoder(SHAPE, 4),
 }
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")
-TARGETS = {"classes": None, "reals": rc.RealTargets((2,), bits=12, between=(-1, 9)), "none": rc.NoTargets()}
+TARGETS = {"reals": rc.RealTargets((2,), bits=12, between=(-1, 9)), "none": rc.NoTargets()}
 NAMES = [*(f"{codec}-reservoir" for codec in CODECS), "raw-ring", "raw-balanced"]
-NAMES += ["raw-reservoir-reals", "raw-ring-none"]
+NAMES += ["raw-reservoir-reals", "raw-ring-none", "resized-reservoir-entropy", "resized-balanced-entropy"]
 RECORDED = GOLDEN / "memories.json"
 
 
 def make(name: str) -> rc.Memory:
     """A memory that has all there is in a file: segments, a patch on top of them, weights and a line of the audit."""
     codec, rule, targets = parts_of(name)
-    y = {"classes": 10} if targets == "classes" else {"targets": TARGETS[targets]}
-    settings = {**y, "tasks": 3, "scheme": "radix", "seed": 7}
-    memory = rc.Memory(CODECS[codec](), 70, admission=rule, **settings)
+    y = {"targets": TARGETS[targets]} if targets in TARGETS else {"classes": 10}
+    room = {"code_bits": 3000, "scheme": "entropy"} if targets == "entropy" else {"capacity": 70, "scheme": "radix"}
+    memory = rc.Memory(CODECS[codec](), admission=rule, **y, **room, tasks=3, seed=7)
     path = GOLDEN / f"{name}.rec"
     path.unlink(missing_ok=True)
     show(memory, 0, 100)
@@ -74,8 +75,9 @@ def recorded(memory: rc.Memory) -> dict[str, Any]:
     """What a memory holds, as it stands in the record."""
     index, slots = memory._index, memory._admission.slots(torch.arange(len(memory)).numpy())
     packed = index.codes.read(slots)
-    codec = memory.codec
-    codes = rc.unpack(packed, variables=codec.variables, categories=codec.categories, scheme=memory.scheme)
+    codec, codes = memory.codec, packed
+    if memory.scheme != "entropy":
+        codes = rc.unpack(packed, variables=codec.variables, categories=codec.categories, scheme=memory.scheme)
     return {
         "ids": memory.ids.tolist(),
         "labels": index.labels.read_integers(slots).tolist(),
@@ -104,15 +106,20 @@ def test_a_golden_file_opens(name: str, golden: Callable[[str], Path]):
     assert recorded(memory) == json.loads(RECORDED.read_text())[name]
     codec, rule, targets = parts_of(name)
     assert memory.admission == rule
-    if targets != "classes":
+    if targets in TARGETS:
         assert described(memory.targets) == described(TARGETS[targets])
     assert type(memory.codec) is type(CODECS[codec]())
     assert (memory.capacity, memory.classes, memory.tasks, memory.scheme) == (
-        70,
-        10 if targets == "classes" else 0,
+        0 if targets == "entropy" else 70,
+        0 if targets in TARGETS else 10,
         3,
-        "radix",
+        "entropy" if targets == "entropy" else "radix",
     )
+    if memory.scheme == "entropy":
+        show(fresh := rc.Memory(CODECS[codec](), 101, classes=10, tasks=3), 0, 101)
+        assert [recorded(fresh)["codes"][number] for number in memory.ids] == recorded(memory)["codes"]
+        assert isinstance(memory._index, CodedIndex)
+        assert memory._index.codes.frequencies.data
     if codec == "raw":
         show(fresh := rc.Memory(rc.RawPixels(SHAPE), 101, classes=10, tasks=3), 0, 101)
         assert [recorded(fresh)["codes"][number] for number in memory.ids] == recorded(memory)["codes"]
@@ -134,8 +141,8 @@ def test_golden_files_hold_a_patch(golden: Callable[[str], Path]):
 
 def test_a_newer_format_is_refused(golden: Callable[[str], Path]):
     with closing(sqlite3.connect(path := golden("raw-ring"))) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    with pytest.raises(MemoryFileError, match="raw-ring has format 3: accepted are 1 and 2"):
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(MemoryFileError, match="raw-ring has format 4: accepted are 1, 2, 3"):
         rc.Memory.open(path)
 
 

@@ -235,7 +235,7 @@ def test_a_codec_that_errs_changes_nothing(
     ("arguments", "message"),
     [
         ({"capacity": 0}, "capacity=0: accepted is a whole number of at least 1"),
-        ({"capacity": None}, "capacity=None, capacity_bits=None: accepted is one of them"),
+        ({"capacity": None}, "capacity=None, capacity_bits=None, code_bits=None: accepted is one of them"),
         ({"capacity_bits": 5000}, "accepted is one of them"),
         ({"capacity": None, "capacity_bits": 1200}, r"capacity_bits=1200: .* 1226 bits \(1152 code bits, 8 label bits"),
         ({"capacity": None, "capacity_bits": 0}, "capacity_bits=0"),

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
@@ -15,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import recollect as rc
 from recollect.memory.file import MemoryFileError
+from recollect.memory.keyed import MOST, Keyed, keys_of
 from recollect.memory.memory import Rule
 from torture import CLASSES, LEVELS, TASKS, fingerprint, raw, rounds, targets_of, write
 
@@ -28,11 +30,13 @@ class Model:
         self.written: dict[int, Example] = {}
         self.forgotten: set[int] = set()
         self.rings: dict[int, deque[int]] = {}
+        self.since = 0  # the first example after the memory was last empty
 
     def copy(self) -> Model:
         other = Model()
         other.written, other.forgotten = dict(self.written), set(self.forgotten)
         other.rings = {task: ring.copy() for task, ring in self.rings.items()}
+        other.since = self.since
         return other
 
     def write(self, number: int, example: Example) -> None:
@@ -57,8 +61,14 @@ class Machine(RuleBasedStateMachine):
     def start(self, capacity: int, seed: int) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="recollect")
         self.path = Path(self.folder.name) / "memory.rec"
-        self.memory, self.model = raw(capacity, self.admission, seed, self.targets), Model()
+        self.memory, self.model = self.made(capacity, seed), Model()
         self.committed: tuple[str, Model] | None = None
+
+    def made(self, capacity: int, seed: int) -> rc.Memory:
+        return raw(capacity, self.admission, seed, self.targets)
+
+    def pixels(self, count: int, generator: torch.Generator) -> torch.Tensor:
+        return torch.randint(0, 256, (count, 1, 8, 8), generator=generator)
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -66,7 +76,7 @@ class Machine(RuleBasedStateMachine):
     @rule(count=st.sampled_from([1, 2, 5, 60]), seed=st.integers(0, 2**20))
     def write(self, count: int, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        pixels = torch.randint(0, 256, (count, 1, 8, 8), generator=generator)
+        pixels = self.pixels(count, generator)
         y = torch.randint(0, CLASSES, (count,), generator=generator)
         task = torch.randint(0, TASKS, (count,), generator=generator)
         targets = targets_of(self.memory, y)
@@ -185,8 +195,48 @@ class NoTargetsMachine(Machine):
     targets = rc.NoTargets()
 
 
+class EntropyMachine(Machine):
+    """As many items as fit so many bits: black images with some white pixels."""
+
+    def made(self, capacity: int, seed: int) -> rc.Memory:
+        codec, self.bits = rc.ResizedPixels((1, 8, 8), size=(8, 8), bits=1), 130 + 32 * capacity
+        settings = {"admission": self.admission, "classes": CLASSES, "tasks": TASKS, "seed": seed}
+        return rc.Memory(codec, code_bits=self.bits, scheme="entropy", **settings)
+
+    def pixels(self, count: int, generator: torch.Generator) -> torch.Tensor:
+        return 255 * (torch.rand(count, 1, 8, 8, generator=generator) < 0.1)
+
+    @invariant()
+    def what_is_held_was_written_and_not_forgotten(self) -> None:
+        """All that has a key below the limit of its class, and nothing else, in no more bits than it may have."""
+        bill, rule, model = self.memory.footprint(), self.memory._admission, self.model
+        assert bill.codes + bill.tables <= self.bits
+        assert bill.incremental == 8 * self.memory._index.nbytes
+        assert isinstance(rule, Keyed)
+        assert self.memory.seen == len(model.written)
+        ids = self.memory.ids.tolist()
+        model.since = model.since if ids else self.memory.seen  # with nothing left, it starts anew
+        wanted = set()
+        for number, (_, y, _) in model.written.items():
+            limit = rule.limits.get(y if self.admission == "balanced" and isinstance(y, int) else 0, MOST)
+            if number >= model.since and int(keys_of(rule.salt, np.array([number]))[0]) < limit:
+                wanted.add(number)
+        assert len(ids) == len(self.memory) == len(set(ids))
+        assert set(ids) == wanted - model.forgotten
+
+
+class EntropyReservoirMachine(EntropyMachine):
+    admission = "reservoir"
+
+
+class EntropyBalancedMachine(EntropyMachine):
+    admission = "balanced"
+
+
 SETTINGS = settings(max_examples=rounds(15, 1000), stateful_step_count=30)
 ReservoirMachine.TestCase.settings = RingMachine.TestCase.settings = BalancedMachine.TestCase.settings = SETTINGS
 RealTargetsMachine.TestCase.settings = NoTargetsMachine.TestCase.settings = SETTINGS
+EntropyReservoirMachine.TestCase.settings = EntropyBalancedMachine.TestCase.settings = SETTINGS
+TestEntropy, TestEntropyBalanced = EntropyReservoirMachine.TestCase, EntropyBalancedMachine.TestCase
 TestReservoir, TestRing, TestBalanced = ReservoirMachine.TestCase, RingMachine.TestCase, BalancedMachine.TestCase
 TestRealTargets, TestNoTargets = RealTargetsMachine.TestCase, NoTargetsMachine.TestCase

@@ -16,6 +16,7 @@ from torch import nn
 
 import recollect as rc
 from recollect.memory import file
+from recollect.memory.coded_index import CodedIndex
 from recollect.memory.memory import Rule
 from recollect.rebuild import described
 
@@ -44,6 +45,17 @@ def targets_of(memory: rc.Memory, labels: torch.Tensor) -> torch.Tensor | None:
     if memory.classes:
         return labels
     return torch.stack([labels - 1.5, 0.25 * labels], 1) if isinstance(memory.targets, rc.RealTargets) else None
+
+
+def coded(bits: int = 2000, rule: Rule = "reservoir", seed: int = 0) -> rc.Memory:
+    """A memory whose items differ in size: means of random pixels, which are gray more often than black or white."""
+    settings = {"admission": rule, "classes": CLASSES, "tasks": TASKS, "seed": seed}
+    return rc.Memory(rc.ResizedPixels(SHAPE, size=(2, 2), bits=4), code_bits=bits, scheme="entropy", **settings)
+
+
+def coded_bytes(index: CodedIndex) -> bytes:
+    """What entropy-coded records hold beside their fields."""
+    return index.codes.words.tobytes() + index.codes.lengths.tobytes() + index.codes.frequencies.data
 
 
 def learned(capacity: int = 300, rule: Rule = "reservoir") -> rc.Memory:
@@ -80,8 +92,10 @@ def fingerprint(memory: rc.Memory) -> str:
     """Of all that a memory is, and of what it would do next."""
     codec = memory.codec
     weights = codec.state_dict() if isinstance(codec, nn.Module) else {}
+    index = memory._index
     seen = (
-        [array.buffer.tobytes() for array in memory._index.arrays.values()],
+        [array.buffer.tobytes() for array in index.arrays.values()],
+        coded_bytes(index) if isinstance(index, CodedIndex) else b"",
         (memory.capacity, memory.admission, memory.classes, memory.tasks, memory.scheme, described(memory.targets)),
         (len(memory), memory.seen, memory.ids.tolist(), memory._admission.state(), memory.audit),
         [rng.bit_generator.state for rng in (memory._admission_rng, memory._sample_rng)],

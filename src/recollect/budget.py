@@ -29,6 +29,7 @@ class BudgetError(ValueError):
 class Bill:
     """Every bit that is kept, by kind.
 
+    ``tables`` is what codes of different size need beside themselves: how frequent values are, and where codes lie.
     ``free`` is room that is reserved and not used, down to the last byte; ``parameters`` are weights and what belongs
     to them that a learner keeps of earlier tasks.
 
@@ -39,6 +40,7 @@ class Bill:
     99.5
     >>> print(bill)
     codes            624,000 bits      99.5 examples
+    tables                 0 bits       0.0 examples
     labels            12,000 bits       1.9 examples
     tasks                  0 bits       0.0 examples
     ids                    0 bits       0.0 examples
@@ -49,6 +51,7 @@ class Bill:
     """
 
     codes: int
+    tables: int = 0
     labels: int = 0
     tasks: int = 0
     ids: int = 0

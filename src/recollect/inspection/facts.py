@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recollect.memory.erasure import Erasure
     from recollect.memory.file import Reader, Watch
 
-OF_MEMORY = {"memory", "codec"}  # parts that are on the memory's bill
+OF_MEMORY = {"memory", "codec", "frequencies"}  # parts that are on the memory's bill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +89,7 @@ def as_json(found: Facts) -> dict[str, Any]:
             "tasks": memory.tasks,
             "scheme": memory.scheme,
             "bits_per_item": memory.bits_per_item,
+            "radix_bits": memory.radix_bits,
             "codec": described(memory.codec),
             "items_by_task": items_by_task(memory),
             "items_by_class": items_by_class(memory),
@@ -104,9 +105,11 @@ def text(found: Facts) -> str:
     memory, learner = found.memory, found.learner
     lines = [f"{found.path}: {found.size:,} bytes, {many(found.commits, 'commit')}"]
     if memory is not None:
+        most = f" of at most {memory.capacity:,}" if memory.capacity else ""
+        radix = f", by radix {memory.radix_bits:,}" if memory.scheme == "entropy" else ""
         lines += [
-            f"memory    {memory.admission}: {len(memory):,} of at most {memory.capacity:,} items held, "
-            f"{many(memory.seen, 'example')} seen, codes of {memory.bits_per_item:,} bits ({memory.scheme})",
+            f"memory    {memory.admission}: {len(memory):,}{most} items held, "
+            f"{many(memory.seen, 'example')} seen, codes of {memory.bits_per_item:,} bits ({memory.scheme}{radix})",
             f"codec     {_call(described(memory.codec))}",
         ]
         lines += [] if memory.classes else [f"targets   {_call(described(memory.targets))}"]

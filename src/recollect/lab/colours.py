@@ -29,6 +29,7 @@ COLOURS = {
 }
 BILL = {  # what bits are spent on, in colours that no method has
     "codes": "#7065bd",
+    "tables": "#8f86cf",
     "labels": "#bf7b35",
     "tasks": "#b7586f",
     "ids": "#45968a",

@@ -126,7 +126,7 @@ def execute(
         ageing=measured.ageing,
         items=len(memory) if memory is not None else row.items,
         bits_per_item=memory.bits_per_item if memory is not None else 0,
-        storage_examples=bill.examples["codes"] + bill.examples["parameters"],
+        storage_examples=sum(bill.examples[kind] for kind in ("codes", "tables", "parameters")),
         bits=bill.bits,
         seconds=measured.seconds,
         evaluation_seconds=measured.evaluation_seconds,

@@ -25,6 +25,8 @@ NOT_KEPT = -1
 class Admission(Protocol):
     """A rule. ``held`` items sit in the slots that `slots` gives for the ranks 0 to held - 1."""
 
+    index: PackedIndex
+
     @property
     def held(self) -> int:
         """Items held."""

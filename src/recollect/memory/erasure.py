@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recollect.checks import IntegerLike, Integers
+    from recollect.memory.coded_index import CodedIndex
     from recollect.memory.index import PackedIndex, Slots
 
 
@@ -34,7 +35,7 @@ class Erasure:
 
 
 def matching(
-    index: PackedIndex, slots: Slots, rules: Mapping[str, IntegerLike | None], limits: Mapping[str, int]
+    index: PackedIndex | CodedIndex, slots: Slots, rules: Mapping[str, IntegerLike | None], limits: Mapping[str, int]
 ) -> Integers:
     """The ranks of the items in ``slots`` for which all rules hold; ids, tasks and labels are below their limits."""
     given = {name: value for name, value in rules.items() if value is not None}

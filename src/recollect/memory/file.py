@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     Watch = Callable[[int], object]  # is told how many bytes were read
 
-CLASSES, TARGETS = 1, 2  # the format; it is 2 where a memory keeps targets that are no classes
+# The format: 2 where a memory keeps targets that are no classes, 3 where its codes are entropy-coded.
+CLASSES, TARGETS, ENTROPY = FORMATS = 1, 2, 3
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (
@@ -326,8 +327,8 @@ def cut_short(path: Path) -> bool:
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise MemoryFileError(f"{path} is a database of another kind: accepted is a file of a memory")
-    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) not in {CLASSES, TARGETS}:
-        raise MemoryFileError(f"{path} has format {version}: accepted are {CLASSES} and {TARGETS}")
+    if (version := connection.execute("PRAGMA user_version").fetchone()[0]) not in FORMATS:
+        raise MemoryFileError(f"{path} has format {version}: accepted are {', '.join(map(str, FORMATS))}")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

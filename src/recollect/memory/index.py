@@ -12,6 +12,8 @@ from recollect.memory.segments import segment_slots
 from recollect.packing import blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from recollect.checks import Integers
 
 FEW = 64  # of the slots may be touched for a patch: one in so many
@@ -53,6 +55,14 @@ class BitArray:
     def nbytes(self) -> int:
         """Bytes held."""
         return self.buffer.nbytes
+
+    def resize(self, length: int) -> None:
+        """Make room for so many fields: behind those that there are come zeros, and behind the last that stays too."""
+        buffer = np.zeros(-(-length * self.width // 8), np.uint8)
+        buffer[: self.nbytes] = self.buffer[: buffer.nbytes]
+        if unused := 8 * buffer.nbytes - length * self.width:
+            buffer[-1] &= 0xFF << unused & 0xFF
+        self.buffer = buffer
 
     def read(self, slots: Slots) -> Rows:
         """The fields at ``slots``, a row each."""
@@ -151,6 +161,15 @@ class PackedIndex:
         """Bytes held."""
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def bits_per_item(self) -> int:
+        """Bits of one code."""
+        return self.codes.width
+
+    def bits(self, held: int) -> dict[str, int]:
+        """Bits of so many items by kind."""
+        return {kind: held * array.width for kind, array in self.arrays.items()}
+
     def write(self, slots: Slots, codes: Rows, labels: Rows, tasks: Integers, ids: Integers) -> None:
         """Put whole records at ``slots``."""
         self._touch(slots)
@@ -213,15 +232,20 @@ class PackedIndex:
         """The bytes of a segment, kind after kind."""
         return b"".join(part.tobytes() for part in self._parts(number))
 
-    def restore(self, number: int, data: bytes) -> None:
-        """Put back what `segment` gave."""
-        parts = self._parts(number)
-        if len(data) != sum(map(len, parts)):
-            raise ValueError(f"{len(data)} bytes for segment {number}: accepted are {sum(map(len, parts))}")
-        place = 0
-        for part in parts:
-            part[:] = np.frombuffer(data, np.uint8, len(part), place)
-            place += len(part)
+    def restore(self, segments: Iterable[tuple[int, bytes]]) -> None:
+        """Put back what `segment` gave for each of them."""
+        found = 0
+        for number, data in segments:
+            parts = self._parts(number)
+            if len(data) != sum(map(len, parts)):
+                raise ValueError(f"{len(data)} bytes for segment {number}: accepted are {sum(map(len, parts))}")
+            place = 0
+            for part in parts:
+                part[:] = np.frombuffer(data, np.uint8, len(part), place)
+                place += len(part)
+            found += 1
+        if found != len(self.changed):
+            raise ValueError(f"it holds {found} segments, and not {len(self.changed)}")
 
     def _parts(self, number: int) -> list[Rows]:
         """Where a segment lies in each array. Eight fields of any width are whole bytes, so that it starts with one."""

@@ -11,7 +11,7 @@ from weakref import WeakSet
 import numpy as np
 import torch
 
-from recollect.budget import Bill, BudgetError, raw_bits
+from recollect.budget import Bill, raw_bits
 from recollect.checks import (
     IntegerLike,
     Integers,
@@ -28,6 +28,8 @@ from recollect.memory.chosen import Chosen
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
+from recollect.memory.keyed import Keyed
+from recollect.memory.room import coded_index, items
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
 from recollect.memory.saved import commit, restored
 from recollect.memory.targets import ClassLabels, Targets
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from recollect.memory.coded_index import CodedIndex
     from recollect.memory.file import Home
     from recollect.memory.index import Rows, Slots
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
+Coding = Scheme | Literal["entropy"]
 ID_BITS = 64
 # Items that go through the codec at once, and values of their images: what it needs on its way is many times an image.
 MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
@@ -59,7 +63,7 @@ class Watcher(Protocol):
 
 
 class Memory:
-    """Keeps up to ``capacity`` examples as codes of ``codec``, laid end to end in bits.
+    """Keeps up to ``capacity`` examples as codes of ``codec``, laid end to end in bits; or as many as fit so many bits.
 
     What it holds depends on the stream and the seed alone, not on how often it is sampled.
 
@@ -67,13 +71,16 @@ class Memory:
         codec: turns images into codes and back.
         capacity: items that are kept at most.
         capacity_bits: in place of ``capacity``, bits that codes, labels, tasks and ids may take together.
+        code_bits: in place of both, bits that codes may take; with "entropy" they and the tables that it keeps.
         admission: "reservoir" (every example seen is equally likely to be held), "ring" (the most recent of each task,
             in equal shares; what cannot be shared equally stays free), "balanced" (equally many of each class) or
             "chosen" (what `keep` named last, and balanced what came since).
         classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each; 256 by default.
         targets: in place of ``classes``, `RealTargets` for real numbers or `NoTargets` for a stream without labels.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
-        scheme: how codes become bits, "radix" or the paper's "binary".
+        scheme: how codes become bits: "radix", the paper's "binary", or "entropy", by which a code takes the fewer bits
+            the more often its values come. That is learned from what is held; how many items fit follows from it. It
+            needs ``code_bits`` or ``capacity_bits``, and "reservoir" or "balanced".
         seed: of admission and sampling.
 
     >>> from recollect.codecs.pixels import ResizedPixels
@@ -94,11 +101,12 @@ class Memory:
         capacity: int | None = None,
         *,
         capacity_bits: int | None = None,
+        code_bits: int | None = None,
         admission: Rule = "reservoir",
         classes: int | None = None,
         targets: Targets | None = None,
         tasks: int = 256,
-        scheme: Scheme = "radix",
+        scheme: Coding = "radix",
         seed: int = 0,
     ) -> None:
         if not isinstance(codec, Codec):
@@ -117,15 +125,25 @@ class Memory:
                 f"admission={admission!r} counts classes, which {type(targets).__name__} are not: "
                 f"accepted are 'reservoir' and 'ring'"
             )
-        self.scheme: Scheme = scheme
+        if scheme not in (accepted := [*get_args(Scheme), "entropy"]):
+            raise ValueError(f"scheme={scheme!r}: accepted are {', '.join(map(repr, accepted))}")
+        self.scheme: Coding = scheme
         self.admission: Rule = admission
-        widths = self.widths(codec, self.targets, self.tasks, scheme)
-        self.capacity = _items(capacity, capacity_bits, widths)
-        self._index = PackedIndex(self.capacity, **widths)
-        self._admission = self._rule(admission)
         # Two generators, so that sampling does not change what is admitted.
         seeds = np.random.SeedSequence(check_at_least("seed", seed, 0)).spawn(2)
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
+        widths = self.widths(codec, self.targets, self.tasks, scheme)
+        room = {"capacity": capacity, "capacity_bits": capacity_bits, "code_bits": code_bits}
+        self.capacity = 0  # where it is not known
+        self._index: PackedIndex | CodedIndex
+        self._admission: Admission | Keyed
+        if scheme == "entropy":
+            self._index = coded_index(room, codec.variables, codec.categories, widths)
+            self._admission = self._keyed(admission, self._index)
+        else:
+            self.capacity = items(room, widths)
+            self._index = PackedIndex(self.capacity, **widths)
+            self._admission = self._rule(admission, self._index)
         self.seen = 0
         self.audit: list[Erasure] = []
         self.watchers: WeakSet[Watcher] = WeakSet()  # are told when items were forgotten
@@ -134,27 +152,34 @@ class Memory:
         self._seen_at_home = 0
 
     @staticmethod
-    def widths(codec: Codec, targets: Targets, tasks: int, scheme: Scheme) -> dict[str, int]:
-        """Bits of a record, by kind."""
+    def widths(codec: Codec, targets: Targets, tasks: int, scheme: Coding) -> dict[str, int]:
+        """Bits of a record, by kind; by entropy those of a code while nothing is learned."""
+        fixed: Scheme = "radix" if scheme == "entropy" else scheme
         return {
-            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=scheme),
+            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=fixed),
             "label_bits": targets.bits,
             "task_bits": bits_for(tasks),
             "id_bits": ID_BITS,
         }
 
-    def _rule(self, name: str) -> Admission:
+    def _rule(self, name: str, index: PackedIndex) -> Admission:
         match name:
             case "reservoir":
-                return Reservoir(self.capacity, self._index)
+                return Reservoir(self.capacity, index)
             case "ring":
-                return Ring(self.capacity, self._index)
+                return Ring(self.capacity, index)
             case "balanced":
-                return Balanced(self.capacity, self.classes, self._index)
+                return Balanced(self.capacity, self.classes, index)
             case "chosen":
-                return Chosen(self.capacity, self.classes, self._index)
+                return Chosen(self.capacity, self.classes, index)
             case _:
                 raise ValueError(f"admission={name!r}: accepted are {', '.join(map(repr, get_args(Rule)))}")
+
+    def _keyed(self, name: str, index: CodedIndex) -> Keyed:
+        if name not in {"reservoir", "balanced"}:
+            raise ValueError(f"admission={name!r} with scheme='entropy': accepted are 'reservoir' and 'balanced'")
+        salt = int(self._admission_rng.integers(2**64, dtype=np.uint64))
+        return Keyed(index, salt, by_class=name == "balanced")
 
     def __len__(self) -> int:
         return self._admission.held
@@ -166,8 +191,13 @@ class Memory:
 
     @property
     def bits_per_item(self) -> int:
-        """Bits of one stored code."""
-        return self._index.codes.width
+        """Bits of one stored code; by entropy the mean over those held, with their tables, rounded up."""
+        return self._index.bits_per_item
+
+    @property
+    def radix_bits(self) -> int:
+        """Bits of one code by the scheme "radix", the fewest that all could have if all had the same."""
+        return bits_per_item(variables=self.codec.variables, categories=self.codec.categories)
 
     @property
     def ids(self) -> torch.Tensor:
@@ -183,31 +213,41 @@ class Memory:
 
     def write_checked(self, x: torch.Tensor, targets: npt.NDArray[Any], tasks: Integers) -> torch.Tensor:
         """`write` for what `check` gave back, without another check."""
-        ids = np.arange(self.seen, self.seen + len(x))
+        rule, ids = self._admission, np.arange(self.seen, self.seen + len(x))
+        if isinstance(rule, Keyed):
+            rows = rule.wanted(ids, targets)
+            codes = self._encoded(x, rows)
+            self.seen += len(x)
+            records = rule.index.records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
+            rule.take(records, ids[rows], targets[rows])
+            return torch.from_numpy(ids)
         random_state = self._admission_rng.bit_generator.state
         try:
-            slots = self._admission.decide(targets, tasks, self._admission_rng)
+            slots = rule.decide(targets, tasks, self._admission_rng)
             rows = _last_of_each(slots)
-            packed = self._packed(x[torch.from_numpy(rows)]) if len(rows) else None
+            codes = self._encoded(x, rows)
         except BaseException:
             self._admission_rng.bit_generator.state = random_state
             raise
-        self._admission.commit()
+        rule.commit()
         self.seen += len(x)
-        if packed is not None:
-            slots = slots[rows]
-            self._index.write(slots, packed, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
+        if len(rows):
+            rule.index.write(slots[rows], codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
         return torch.from_numpy(ids)
 
-    def _packed(self, x: torch.Tensor) -> Rows:
-        """Codes of ``x`` in bytes. A codec may be anyone's, so that what it gives is checked."""
-        rows = []
-        for part in x.split(self._at_once):
+    def _encoded(self, x: torch.Tensor, rows: Integers) -> Rows:
+        """Codes of some images in bytes, as the index takes them. A codec may be anyone's: what it gives is checked."""
+        parts = [np.empty((0, self.codec.variables), np.uint8)]
+        for part in x[torch.from_numpy(rows)].split(self._at_once) if len(rows) else ():
             codes = check_codes(self.codec.encode(part), self.codec.variables, self.codec.categories)
             if len(codes) != len(part):
                 raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(part)} images")
-            rows.append(pack(codes.cpu().numpy(), categories=self.codec.categories, scheme=self.scheme))
-        return np.concatenate(rows)
+            values = codes.cpu().numpy()
+            if self.scheme == "entropy":
+                parts.append(values.astype(np.uint8))
+            else:
+                parts.append(pack(values, categories=self.codec.categories, scheme=self.scheme))
+        return np.concatenate(parts[1:] or parts)
 
     def check(
         self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0
@@ -334,8 +374,8 @@ class Memory:
             return restored(cls, reader, codec)
 
     def footprint(self) -> Bill:
-        """Every bit that is held, by kind. All kinds but the codec's add up to the bytes of the packed arrays."""
-        bits = {kind: len(self) * array.width for kind, array in self._index.arrays.items()}
+        """Every bit that is held, by kind. All kinds but the codec's add up to the bytes of the arrays."""
+        bits = self._index.bits(len(self))
         return Bill(
             **bits,
             free=8 * self._index.nbytes - sum(bits.values()),
@@ -352,31 +392,14 @@ class Memory:
 
     def _decoded(self, slots: Slots) -> torch.Tensor:
         rows = self._index.codes.read(slots)
+        if self.scheme == "entropy":
+            return self.codec.decode(torch.from_numpy(rows.astype(np.int64)))
         codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
         return self.codec.decode(torch.from_numpy(codes))
 
     @property
     def _at_once(self) -> int:
         return max(1, min(MOST_AT_ONCE, MOST_VALUES // math.prod(self.codec.shape)))
-
-
-def _items(capacity: int | None, capacity_bits: int | None, widths: dict[str, int]) -> int:
-    """How many items fit, every array rounded up to whole bytes."""
-    if (capacity is None) == (capacity_bits is None):
-        raise ValueError(f"capacity={capacity}, capacity_bits={capacity_bits}: accepted is one of them")
-    if capacity is not None:
-        return check_at_least("capacity", capacity, 1)
-    budget = check_at_least("capacity_bits", capacity_bits or 0, 1)
-    items = budget // sum(widths.values())
-    while items and 8 * PackedIndex.bytes_of(items, widths) > budget:
-        items -= 1
-    if items == 0:
-        parts = ", ".join(f"{width} {name.replace('_', ' ')}" for name, width in widths.items())
-        raise BudgetError(
-            f"capacity_bits={budget}: accepted is room for at least one item, {sum(widths.values())} bits ({parts}), "
-            f"each kind in whole bytes"
-        )
-    return items
 
 
 def _last_of_each(slots: Slots) -> Integers:

@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from recollect.checks import Integers
     from recollect.memory.admission import Admission
     from recollect.memory.index import BitArray, Slots
+    from recollect.memory.keyed import Keyed
 
 SCAN = 1 << 20  # items looked through at once
 
 
-def draw(n: int, admission: Admission, rng: np.random.Generator, *, replace: bool) -> Slots:
+def draw(n: int, admission: Admission | Keyed, rng: np.random.Generator, *, replace: bool) -> Slots:
     """``n`` slots of the items held."""
     return admission.slots(_draw_ranks(n, range(admission.held), rng, replace, "held"))
 
 
 def draw_from_task(
-    n: int, task: int, admission: Admission, tasks: BitArray, rng: np.random.Generator, *, replace: bool
+    n: int, task: int, admission: Admission | Keyed, tasks: BitArray, rng: np.random.Generator, *, replace: bool
 ) -> Slots:
     """``n`` slots of one task.
 
@@ -48,7 +49,7 @@ def draw_from_task(
 
 
 def draw_from_each_task(
-    most: int | None, but: Collection[int], admission: Admission, tasks: BitArray, rng: np.random.Generator
+    most: int | None, but: Collection[int], admission: Admission | Keyed, tasks: BitArray, rng: np.random.Generator
 ) -> Slots:
     """For each task held, all its slots or ``most`` of them, task after task; those of the tasks ``but`` left out.
 
@@ -61,7 +62,7 @@ def draw_from_each_task(
     return admission.slots(np.concatenate(parts))
 
 
-def _ranks_by_task(admission: Admission, tasks: BitArray) -> dict[int, Integers]:
+def _ranks_by_task(admission: Admission | Keyed, tasks: BitArray) -> dict[int, Integers]:
     if (ranks := admission.ranks_by_task()) is not None:
         return {task: np.arange(run.start, run.stop) for task, run in ranks.items()}
     stored = tasks.read_integers(admission.slots(np.arange(admission.held)))
@@ -78,7 +79,7 @@ def _draw_ranks(n: int, ranks: range, rng: np.random.Generator, replace: bool, w
     return ranks.start + rng.choice(len(ranks), n, replace=False)
 
 
-def _slots_of_task(task: int, admission: Admission, tasks: BitArray) -> Slots:
+def _slots_of_task(task: int, admission: Admission | Keyed, tasks: BitArray) -> Slots:
     parts = []
     for start in range(0, admission.held, SCAN):
         slots = admission.slots(np.arange(start, min(start + SCAN, admission.held)))

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from recollect.memory import file
+from recollect.memory.coded_index import CodedIndex
 from recollect.memory.index import PackedIndex
 from recollect.memory.targets import ClassLabels, targets_described, targets_rebuilt
 from recollect.packing import blocks
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from recollect.codecs.interface import Codec
     from recollect.memory.file import Reader
     from recollect.memory.memory import Memory
+    from recollect.memory.targets import Targets
 
 M = TypeVar("M", bound="Memory")
 
@@ -43,9 +45,11 @@ SETTINGS = ("capacity", "admission", "classes", "tasks", "scheme")
 
 def parts_of(memory: Memory) -> dict[str, bytes]:
     """All that a memory is but its records."""
-    codec = memory.codec
+    codec, index = memory.codec, memory._index
+    coded = isinstance(index, CodedIndex)
     state = {
         **{name: getattr(memory, name) for name in SETTINGS},
+        **({"budget": index.budget.settings} if coded else {}),
         **targets_described(memory.targets),
         "seen": memory.seen,
         "counts": memory._admission.state(),
@@ -54,6 +58,8 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
         "code": _code(codec),
     }
     parts = {"memory": json.dumps(state).encode()}
+    if coded:
+        parts["frequencies"] = index.codes.frequencies.data
     if isinstance(codec, nn.Module):
         parts["codec"] = tensors_to_bytes(codec.state_dict())
     return parts
@@ -82,7 +88,7 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
         erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
         patch = None if erased or large else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
-    kind = file.CLASSES if memory.classes else file.TARGETS
+    kind = file.ENTROPY if isinstance(index, CodedIndex) else file.CLASSES if memory.classes else file.TARGETS
     change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit, format=kind)
     memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
@@ -116,29 +122,36 @@ def built(
     settings = {name: state[name] for name in SETTINGS}
     classes = settings.pop("classes")
     targets = targets_rebuilt(state["targets"]) if "targets" in state else ClassLabels(classes)
-    widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"])
-    if PackedIndex.bytes_of(settings["capacity"], widths) > length:
-        raise ValueError(f"it is too short for {settings['capacity']} records")
-    if settings["admission"] in {"balanced", "chosen"}:  # rules that keep a count for each class
-        counted = len(state["counts"].get("since", state["counts"])["held"])
-        if counted != targets.classes:
-            raise ValueError(f"it counts {counted} classes, and not {targets.classes}")
+    if settings["scheme"] == "entropy":
+        settings |= {"capacity": None, **state["budget"]}
+    else:
+        widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"])
+        _check_sizes(settings, state["counts"], targets, widths, length)
     memory = kind(codec, targets=targets, **settings)
-    found = 0
-    for number, data in segments:
-        memory._index.restore(number, data)
-        found += 1
-    if found != len(memory._index.changed):
-        raise ValueError(f"it holds {found} segments, and not {len(memory._index.changed)}")
-    memory._index.committed(folded=True)
+    index = memory._index
+    if isinstance(index, CodedIndex):
+        index.restore(segments, parts["frequencies"])
+    else:
+        index.restore(segments)
+    index.committed(folded=True)
     for patch in patches:
-        memory._index.apply(patch)
+        index.apply(patch)
     memory.seen = int(state["seen"])
     memory._admission.restore(state["counts"])
     for name, generator in _generators(memory).items():
         generator.bit_generator.state = state["random"][name]
     _check_records(memory)
     return memory
+
+
+def _check_sizes(settings: Plain, counts: Plain, targets: Targets, widths: dict[str, int], length: int) -> None:
+    """Make sure that a file of this length can hold what is about to be reserved."""
+    if PackedIndex.bytes_of(settings["capacity"], widths) > length:
+        raise ValueError(f"it is too short for {settings['capacity']} records")
+    if settings["admission"] in {"balanced", "chosen"}:  # rules that keep a count for each class
+        counted = len(counts.get("since", counts)["held"])
+        if counted != targets.classes:
+            raise ValueError(f"it counts {counted} classes, and not {targets.classes}")
 
 
 def _generators(memory: Memory) -> dict[str, np.random.Generator]:
