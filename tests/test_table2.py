@@ -1,4 +1,4 @@
-"""Tables 2 and 3 and Omniglot: their rows against the paper, what they keep against their storage."""
+"""Tables 2 and 3, Omniglot and the frontier: their rows against the paper, what they keep against their storage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import recollect as rc
-from recollect.lab import omniglot, table2, table3
+from recollect.lab import frontier, omniglot, table2, table3
 from recollect.lab.continual import Continual
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.table2_tuning import PROFILE, candidates
@@ -63,14 +63,16 @@ def test_the_rows_are_the_papers(experiment: Continual, paper: str):
     assert {row.name: (row.items, row.paper) for row in experiment.rows if row.paper is not None} == expected
 
 
-@pytest.mark.parametrize("experiment", [table2.EXPERIMENT, omniglot.EXPERIMENT], ids=["table2", "omniglot"])
+@pytest.mark.parametrize(
+    "experiment", [table2.EXPERIMENT, omniglot.EXPERIMENT, frontier.EXPERIMENT], ids=["table2", "omniglot", "frontier"]
+)
 def test_no_memory_takes_more_than_its_storage_and_controls_take_nearly_all(experiment: Continual):
     image = rc.bits_per_item(variables=rc.RawPixels(experiment.course.shape).variables, categories=256)
     for row in experiment.rows:
         if row.codec is None or row.storage is None:
             continue
         codec = row.codec(experiment.course.shape, **row.code)
-        taken = row.items * rc.bits_per_item(variables=codec.variables, categories=codec.categories)
+        taken = row.code_bits or row.items * rc.bits_per_item(variables=codec.variables, categories=codec.categories)
         assert 0.95 * row.storage * image < taken <= row.storage * image, row.name
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
     from recollect.memory.memory import Rule
+    from recollect.packing import Scheme
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,8 @@ class ContinualRow(Row):
     pretraining_in: dict[str, Settings] = field(default_factory=dict)  # a profile, where that is another
     storage: int | None = None  # in images, what the memory may take
     items: int = 0
+    code_bits: int | None = None  # in place of items, what their codes may take: with the scheme "entropy", say
+    scheme: Scheme = "radix"
     admission: Rule = "reservoir"
     paper: float | None = None  # retention in the paper, in percent
 
@@ -67,7 +70,9 @@ class ContinualRow(Row):
     def described(self) -> Settings:
         """All that decides what a run of this row does, for the record."""
         names = {"learner": self.learner.__name__, "codec": self.codec.__name__ if self.codec else None}
-        chosen = ("settings", "code", "training", "items", "admission", *["pretraining"] * bool(self.pretraining))
+        chosen = ["settings", "code", "training", "items", "admission", *["pretraining"] * bool(self.pretraining)]
+        if self.code_bits is not None:
+            chosen += ["code_bits", "scheme"]
         return names | {name: value for name, value in asdict(self).items() if name in chosen}
 
     @property
@@ -95,7 +100,9 @@ class ContinualRow(Row):
             self.start.start(codec, report=lambda _, state: report(0, state))
         memory = rc.Memory(
             codec,
-            capacity=self.items,
+            capacity=self.items or None,
+            code_bits=self.code_bits,
+            scheme=self.scheme,
             admission=self.admission,
             classes=course.classes,
             tasks=course.tasks,

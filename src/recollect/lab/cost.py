@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import recollect as rc
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
 FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
+PAINTED_VALUE, CODED = 3e-7, 4e-3  # to paint a value of an image; to draw from a memory with the scheme "entropy"
 FORWARD = 1 / 3  # of the time of a training step
 
 
@@ -58,6 +60,10 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)
         per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
+    if row.codec in {rc.Sketch, rc.Cosines}:
+        per_batch += PAINTED_VALUE * math.prod(course.shape) * (decoded + 3 * new * row.training.get("steps", 1))
+    if row.scheme == "entropy":
+        per_batch += CODED * min(settings.get("steps", 1), 2)  # what further steps need is drawn at once
     before = 0.0
     if row.start is not None:  # once for all seeds
         passes, batch = row.start.passes * row.start.examples / profile.seeds, row.start.batch

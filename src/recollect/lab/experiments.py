@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.lab import (
+    ablation,
     ageing,
     codec_transfer,
     compression,
@@ -12,6 +13,7 @@ from recollect.lab import (
     distillation_active,
     distillation_mlp,
     distillation_omniglot,
+    frontier,
     omniglot,
     retention,
     sampling,
@@ -29,6 +31,8 @@ MODULES = (
     table2,
     table3,
     omniglot,
+    frontier,
+    ablation,
     retention,
     compression,
     sampling,

@@ -39,6 +39,20 @@ def learned(storage: int) -> Settings:
     }
 
 
+SKETCHES = {10: 14, 50: 18}  # height and width
+
+
+def sketches(storage: int) -> Settings:
+    """Codes of a fixed meaning and a painter that learns, in as few bits as their frequencies allow; as many as fit."""
+    return {
+        "codec": rc.Sketch,
+        "code": {"size": (SKETCHES[storage], SKETCHES[storage]), "threshold": 0.25},
+        "code_bits": storage * IMAGE,
+        "scheme": "entropy",
+        "training": {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (600, 5)},
+    }
+
+
 def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps: int = 1) -> ContinualRow:
     """Experience replay from a reservoir, with one or three steps for each batch of the stream."""
     return ContinualRow(
@@ -68,6 +82,9 @@ EXPERIMENT = Continual(
         replay("Resized Pixels", 10, None, pixels(10)),
         replay("Resized Pixels", 50, None, pixels(50)),
         replay("Resized Pixels", 50, None, pixels(50), steps=3),
+        replay("Sketches", 10, None, sketches(10)),
+        replay("Sketches", 50, None, sketches(50)),
+        replay("Sketches", 50, None, sketches(50), steps=3),
     ),
     profiles={
         "quick": ContinualProfile(
@@ -88,6 +105,7 @@ EXPERIMENT = Continual(
     },
     notes=(
         "Storage, in images, is that of codes, as in the paper. Bits are those of an item.",
-        "Resized pixels are controls at equal bits, without learning.",
+        "Resized pixels are controls at equal bits, without learning. Sketches and what paints them are this project's "
+        "own; an item is of so many bits on average.",
     ),
 )

@@ -1,0 +1,71 @@
+"""What each part of a memory of sketches is worth: MNIST-Rotations in the storage of 20 images.
+
+Beside the parts that pay stand those that were tried and do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import recollect as rc
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketches
+
+STORAGE = 20
+FULL = replay("Sketches, painted", STORAGE, sketches(STORAGE))
+SIZE = FULL.code["size"]
+BY_STEPS = "From small pictures to painted sketches"
+LESS, MORE, LEARNED = "Without a part", "With another part", "With an encoder that learns"
+
+
+def changed(name: str, block: str, row: ContinualRow = FULL, **parts: object) -> ContinualRow:
+    """The row with other parts, under a name that says which."""
+    merged = {part: getattr(row, part) | value if isinstance(value, dict) else value for part, value in parts.items()}
+    return replace(row, name=name, block=block, **merged)
+
+
+def autoencoder(name: str, **code: object) -> ContinualRow:
+    """The paper's codec, with as many bits as a sketch takes before they are coded by their frequencies."""
+    shape = {"variables": 84, "categories": 2}
+    return changed(
+        name, LEARNED, replay("", STORAGE, coded(rc.DiscreteAutoencoder, STORAGE, shape, LEARNING)), code=code
+    )
+
+
+PIXELS = replay("", STORAGE, coded(rc.ResizedPixels, STORAGE, {"size": SIZE, "bits": 1}))
+ROWS = (
+    changed("Resized pixels", BY_STEPS, PIXELS, scheme="radix"),
+    changed("and coded by frequencies", BY_STEPS, PIXELS),
+    changed("and in patches of 2x2", BY_STEPS, code={"threshold": 0.5, "filters": 0}),
+    changed("and cut at a quarter", BY_STEPS, code={"filters": 0}),
+    changed("and painted", BY_STEPS),
+    changed("Not coded by frequencies", LESS, scheme="radix"),
+    changed("Cut at a half", LESS, code={"threshold": 0.5}),
+    replace(FULL, name="No augmentation", block=LESS, settings=FULL.settings | {"augment": None}),
+    changed("No warm-up of the painter", LESS, training={"warm_up": (0, 1)}),
+    changed("A painter of 64 filters", MORE, code={"filters": 64}),
+    changed("Two steps of the painter", MORE, training={"steps": 2}),
+    changed("A painter that rehearses", MORE, training={"rehearse": "recollections", "most": 10}),
+    changed("Balanced admission", MORE, admission="balanced"),
+    autoencoder("The paper's codec"),
+    autoencoder("normalised, smooth activations", normalised=True),
+    autoencoder("normalised, codes not drawn", normalised=True, stochastic=False),
+    autoencoder("normalised, codes not drawn, averaged", normalised=True, stochastic=False, averaging=0.995),
+)
+
+EXPERIMENT = Continual(
+    name="ablation",
+    title="The parts of a memory of sketches: MNIST-Rotations in the storage of 20 images",
+    answers="What is each part worth?",
+    rows=ROWS,
+    profiles={
+        "quick": ContinualProfile(
+            name="quick", seeds=1, train_examples=400, test_examples=2000, matrix_examples=100, rows=("and ",)
+        ),
+        "standard": ContinualProfile(name="standard", seeds=3),
+    },
+    notes=(
+        f"All in {STORAGE * IMAGE:,} bits, with the training of the frontier. A row of the first block has all parts "
+        "of the rows above it; those of the others differ from the last of them, but for encoders that learn.",
+    ),
+)

@@ -1,0 +1,116 @@
+"""How much is kept in how much storage: MNIST-Rotations with the same training for every kind of memory.
+
+Learned memories are to be compared at equal bits with pictures that are merely made small: the controls have the same
+coding of their bits, steps, batches and augmentation. What each memory keeps of an image, and each learning rate, was
+chosen on held-out training images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import recollect as rc
+from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.course import MNIST_ROTATIONS
+
+if TYPE_CHECKING:
+    from recollect.lab.experiment import Settings
+
+IMAGE = 28 * 28 * 8  # bits
+STORAGES: tuple[int, ...] = (10, 20, 50, 100, 200)
+# No turning: the tasks of this stream are turns.
+SAME: Settings = {"batch_size": 25, "steps": 3, "augment": {"shift": 1.5, "scale": 0.15}}
+RATE = 0.2
+
+
+def real(storage: int) -> Settings:
+    """Images as they are."""
+    return {"codec": rc.RawPixels, "items": storage}
+
+
+def coded(codec: type[rc.Codec], storage: int, code: Settings, training: Settings | None = None) -> Settings:
+    """As many codes as fit, in as few bits as their frequencies allow."""
+    return {
+        "codec": codec,
+        "code": code,
+        "code_bits": storage * IMAGE,
+        "scheme": "entropy",
+        "training": training or {},
+    }
+
+
+PIXELS: dict[int, tuple[int, int]] = dict.fromkeys(STORAGES, (10, 1))  # height and width, and bits a pixel
+SKETCHES: dict[int, int] = {10: 12, 20: 12, 50: 14, 100: 14, 200: 14}  # height and width
+PAINTING: Settings = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (1000, 5)}
+JPEG_BITS = 416
+# The paper's codes, variables and categories, for about 1000 to 3000 items; it trains as in Table 1.
+CODES = {10: (62, 2), 20: (84, 2), 50: (104, 2), 100: (104, 4), 200: (104, 4)}
+LEARNING: Settings = {"steps": 3, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 20)}
+
+
+def pixels(storage: int) -> Settings:
+    """Resized pixels."""
+    size, bits = PIXELS[storage]
+    return coded(rc.ResizedPixels, storage, {"size": (size, size), "bits": bits})
+
+
+def jpeg(storage: int) -> Settings:
+    """JPEG without its header."""
+    return {"codec": rc.JPEG, "code": {"bits": JPEG_BITS}, "items": storage * IMAGE // JPEG_BITS}
+
+
+def learned(storage: int) -> Settings:
+    """The paper's codec."""
+    variables, categories = CODES[storage]
+    return coded(rc.DiscreteAutoencoder, storage, {"variables": variables, "categories": categories}, LEARNING)
+
+
+def sketches(storage: int) -> Settings:
+    """Codes of a fixed meaning and a painter that learns."""
+    size = SKETCHES[storage]
+    return coded(rc.Sketch, storage, {"size": (size, size), "threshold": 0.25}, PAINTING)
+
+
+def replay(kind: str, storage: int, memory: Settings) -> ContinualRow:
+    """Experience replay, with the steps, batch and augmentation that every memory has."""
+    return ContinualRow(
+        name=f"{kind} {storage}",
+        storage=storage,
+        learner=rc.Replay,
+        settings=SAME | {"learning_rate": RATE},
+        **memory,
+    )
+
+
+KINDS = {
+    "Real Storage": real,
+    "Resized Pixels": pixels,
+    "JPEG": jpeg,
+    "Recollections": learned,
+    "Sketches": sketches,
+}
+
+EXPERIMENT = Continual(
+    name="frontier",
+    title="MNIST-Rotations: retention against storage, with the same training for every memory",
+    answers="Which memory keeps most in so many bits?",
+    course=MNIST_ROTATIONS,
+    rows=tuple(replay(kind, storage, memory(storage)) for kind, memory in KINDS.items() for storage in STORAGES),
+    profiles={
+        "quick": ContinualProfile(
+            name="quick",
+            seeds=1,
+            train_examples=400,
+            test_examples=2000,
+            matrix_examples=100,
+            rows=("Real Storage 20", "Resized Pixels 20", "Sketches 20"),
+        ),
+        "standard": ContinualProfile(name="standard", seeds=3),
+        "paper": ContinualProfile(name="paper", seeds=5, stream_batch=1),
+    },
+    notes=(
+        "Storage, in images, is that of codes with the tables they are coded by, as in the paper; the report counts "
+        "the learned codecs, too. Bits are those of an item on average.",
+        "Recollections are those of the paper's codec; sketches and what paints them are this project's.",
+    ),
+)
