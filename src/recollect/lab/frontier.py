@@ -39,8 +39,8 @@ def coded(codec: type[rc.Codec], storage: int, code: Settings, training: Setting
     }
 
 
-PIXELS: dict[int, tuple[int, int]] = dict.fromkeys(STORAGES, (10, 1))  # height and width, and bits a pixel
-SKETCHES: dict[int, int] = {10: 12, 20: 12, 50: 14, 100: 14, 200: 14}  # height and width
+PIXELS: dict[int, tuple[int, int]] = dict.fromkeys(STORAGES, (14, 1))  # height and width, and bits a pixel
+SKETCHES: dict[int, int] = dict.fromkeys(STORAGES, 14)  # height and width
 PAINTING: Settings = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (1000, 5)}
 JPEG_BITS = 416
 # The paper's codes, variables and categories, for about 1000 to 3000 items; it trains as in Table 1.

@@ -14,8 +14,8 @@ from recollect.lab.frontier import EXPERIMENT, IMAGE, PAINTING
 
 PROFILE = ContinualProfile(name="tuning", seeds=len(tuning.SEEDS), test_examples=2000, matrix_examples=50)
 RATES = (0.1, 0.2, 0.4)
-PIXELS = ((8, 1), (10, 1), (12, 1), (14, 1), (10, 2))
-SKETCHES = ((10, 0.25), (12, 0.25), (14, 0.25), (14, 0.4), (18, 0.25))
+PIXELS = ((10, 1), (12, 1), (14, 1), (18, 1), (10, 2))
+SKETCHES = ((12, 0.25), (14, 0.25), (14, 0.5), (18, 0.25), (20, 0.5))
 JPEG_BITS = (208, 416, 832)
 # Others for the painter, in the storage of 20 images.
 PAINTINGS = ({"steps": 2}, {"learning_rate": 4e-3}, {"warm_up": (0, 1)}, {"warm_up": (1000, 20)})
