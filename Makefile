@@ -14,7 +14,7 @@ demo: $(READY)  ## four learners on MNIST-Rotations, a table and a picture, in l
 	@$(BIN)/python -m recollect.lab.demo
 
 test: lint  ## lint, types, layers, then every test and documented example
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 test-browser: $(READY)  ## the report in a headless Chromium, which is installed if there is none
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[browser]"

@@ -1,5 +1,6 @@
-"""What all tests share: settings, with the same examples every time and no time limit a busy machine could break."""
+"""What all tests share: one thread, the same examples every time, no time limit a busy machine could break."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ from battery import CODECS, SHAPE, batches, replay
 
 settings.register_profile("recollect", deadline=None, derandomize=True)
 settings.load_profile("recollect")
+
+# Tests are small, and may run on every core side by side; processes that they start are told the same.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
 
 GRAYS = torch.arange(40) * 6  # of the images in the memory below, each one of its own
 

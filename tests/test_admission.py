@@ -37,12 +37,11 @@ class Rig:
         self.rule.check(tasks)
         slots = self.rule.decide(labels, tasks, self.rng)
         self.rule.commit()
-        for example, slot in enumerate(slots):  # one after the other: the last of a slot stays
-            if slot != NOT_KEPT:
-                at = np.array([slot])
-                self.index.labels.write_integers(at, labels[[example]])
-                self.index.tasks.write_integers(at, tasks[[example]])
-                self.index.ids.write_integers(at, np.array([self.seen + example]))
+        last = {slot: example for example, slot in enumerate(slots.tolist()) if slot != NOT_KEPT}  # stays in its slot
+        at, kept = np.array([*last], np.int64), np.array([*last.values()], np.int64)
+        self.index.labels.write_integers(at, labels[kept])
+        self.index.tasks.write_integers(at, tasks[kept])
+        self.index.ids.write_integers(at, self.seen + kept)
         self.seen += len(labels)
 
     def held(self) -> tuple[list[int], list[int], list[int]]:
@@ -67,7 +66,7 @@ def even(counts: npt.NDArray[np.int64], streams: int, held: int) -> float:
 
 @pytest.mark.parametrize("batch", [1, 7, 40])
 def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
-    streams, length, capacity = 3000, 40, 12
+    streams, length, capacity = 2000, 40, 12
     counts = np.zeros(length, np.int64)
     for seed in range(streams):
         rule, rng = (
@@ -86,7 +85,7 @@ def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
 
 
 def test_balanced_holds_every_example_of_a_full_class_with_the_same_probability():
-    streams, counts = 1500, np.zeros(30, np.int64)
+    streams, counts = 500, np.zeros(30, np.int64)
     labels = np.array([0] * 20 + [1, 0, 2] * 10)  # 30 of class 0, 10 each of 1 and 2
     zeros = np.flatnonzero(labels == 0)
     for seed in range(streams):
@@ -100,7 +99,7 @@ def test_balanced_holds_every_example_of_a_full_class_with_the_same_probability(
 
 
 def test_with_more_classes_than_slots_every_class_is_equally_likely_to_be_held():
-    streams, counts = 2000, np.zeros(16, np.int64)
+    streams, counts = 600, np.zeros(16, np.int64)
     for seed in range(streams):
         rig = Rig("balanced", 4, seed=seed)
         for start in range(0, 48, 6):
@@ -160,15 +159,15 @@ def test_a_ring_needs_a_slot_for_each_task_and_stays_as_it_was_when_it_has_none(
 @pytest.mark.parametrize("early", [True, False])
 def test_what_was_not_forgotten_is_held_with_the_same_probability(rule: str, early: bool):
     """Every third of the first examples is forgotten, before or after the memory is full; the stream goes on."""
-    streams, length, capacity = 1500, 60, 12
+    streams, length, capacity = 600, 60, 12
     when, gone = (10, np.arange(0, 10, 3)) if early else (30, np.arange(0, 30, 3))
     counts = np.zeros(length, np.int64)
     for seed in range(streams):
         rig = Rig(rule, capacity, seed=seed)
-        for start in range(0, length, 5):
+        for start in range(0, length, 10):
             if start == when:
                 rig.rule.forget(np.flatnonzero(np.isin(rig.held()[0], gone)))
-            rig.show(np.zeros(5, np.int64))
+            rig.show(np.zeros(10, np.int64))
         counts[rig.held()[0]] += 1
     left = np.setdiff1d(np.arange(length), gone)
     assert counts[gone].sum() == 0

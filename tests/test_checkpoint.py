@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import multiprocessing
 import os
 import random
 import resource
@@ -12,21 +11,19 @@ import signal
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import recollect as rc
 from battery import parameters
+from processes import start, wait
 from recollect.lab.checkpoint import EVERY, RARELY, Checkpoint, Saved
 from recollect.lab.continual import ContinualRow
 from recollect.lab.job import Job
 from recollect.lab.run import ContinualRun, execute
 from test_lab import EXPERIMENT, PROFILE, ROWS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 REHEARSING = ContinualRow(
     name="Rehearsing GEM",
@@ -97,17 +94,9 @@ def test_a_run_stopped_twice_ends_as_one_never_stopped(row: ContinualRow, tmp_pa
         assert torch.equal(learner.memory.ids, whole.memory.ids)
 
 
-def in_a_process_of_its_own(check: Callable[..., None], *args: object) -> None:
-    """Torch's threads do not survive a fork: whoever forks must be a process that never had any."""
-    process = multiprocessing.get_context("spawn").Process(target=check, args=args)
-    process.start()
-    process.join()
-    assert process.exitcode == 0
-
-
 @pytest.mark.parametrize("row", [-1, 4], ids=lambda row: STOPPABLE[row].name)
 def test_a_run_killed_at_any_moment_ends_as_one_never_killed(row: int, tmp_path: Path):
-    in_a_process_of_its_own(kill_often, row, tmp_path)
+    wait(start(kill_often, row, tmp_path))  # torch's threads do not survive a fork: whoever forks has none
 
 
 def kill_often(row: int, folder: Path) -> None:
@@ -127,7 +116,7 @@ def kill_often(row: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("after", [0, 4], ids=["at the first checkpoint", "at a later one"])
 def test_a_run_that_a_full_disk_stopped_ends_as_one_never_stopped(after: int, tmp_path: Path):
-    in_a_process_of_its_own(fill_the_disk, after, tmp_path)
+    wait(start(fill_the_disk, after, tmp_path))
 
 
 def fill_the_disk(after: int, folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import recollect as rc
-from recollect.cli import app
+from recollect.cli import app, common
 from recollect.lab import experiments, table1
 from recollect.lab.continual import Continual, ContinualProfile
 
@@ -57,7 +57,7 @@ def test_run_prints_one_json_object_and_table_the_same_again(tmp_path: Path):
 
 
 def test_the_table_has_the_papers_column_and_the_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(common.out, "width", 160)
     printed, _ = call(*RUN[:-2], "--out", str(tmp_path))
     found = json.loads(call(*RUN[:-2], "--json", "--out", str(tmp_path))[0])["rows"][0]
     kept = found["retention"]["mean"]

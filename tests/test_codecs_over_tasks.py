@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import multiprocessing
 import random
 from dataclasses import asdict, replace
 from functools import partial
@@ -20,6 +19,7 @@ from typer.testing import CliRunner
 
 import recollect as rc
 from conftest import Folders
+from processes import CONTEXT, start, wait
 from recollect.cli import app
 from recollect.data import cifar
 from recollect.lab import codec_transfer, experiments, results, runner, self_stabilisation
@@ -239,7 +239,7 @@ def test_a_stopped_training_ends_as_one_never_stopped(data: Folders, monkeypatch
     assert [path.suffix for path in RECIPE.path.parent.iterdir() if path.suffix != ".lock"] == [".safetensors"]
 
 
-def start(own: str, cache: str, results: Any) -> None:
+def train(own: str, cache: str, results: Any) -> None:
     """In a process of its own."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
@@ -254,14 +254,10 @@ def start(own: str, cache: str, results: Any) -> None:
 
 
 def test_two_that_need_it_at_once_make_it_once(data: Folders):
-    context = multiprocessing.get_context("spawn")
-    told = context.Queue()
-    processes = [context.Process(target=start, args=(str(data.own), str(data.cache), told)) for _ in range(2)]
-    for process in processes:
-        process.start()
+    told = CONTEXT.Queue()
+    processes = start(train, str(data.own), str(data.cache), told, times=2)
     ends = [told.get(timeout=120) for _ in processes]
-    for process in processes:
-        process.join()
+    wait(processes)
     assert sorted(passes for passes, _ in ends) == [0, 3]
     assert ends[0][1] == ends[1][1]
     assert set(safetensors.torch.load_file(RECIPE.path)) == set(

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import recollect as rc
-from recollect.cli import app
+from recollect.cli import app, common
 from recollect.data import mnist
 from recollect.distillation import BufferSampling, CodeSampling, nearest_neighbour_distortion
 from recollect.lab import (
@@ -342,7 +342,8 @@ def test_the_command_runs_mnist(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert pixels["bits"] == {"codes": 200 * 56, "codec": 0}
     assert pixels["compression"] == pytest.approx(112)
     assert len(pixels["accuracy"]) == 3
-    result = CliRunner().invoke(app, ["run", name, *arguments, "--out", str(tmp_path)], env={"COLUMNS": "200"})
+    monkeypatch.setattr(common.out, "width", 200)
+    result = CliRunner().invoke(app, ["run", name, *arguments, "--out", str(tmp_path)])
     shown = sample["accuracy"][0]["mean"]
     assert f"{shown:.1f} ({sample['paper']['10']:.1f})" in result.stdout
 

@@ -262,7 +262,7 @@ def test_ctrl_c_ends_the_command_and_leaves_finished_runs(tmp_path: Path, jobs: 
 
 
 def test_workers_end_when_their_command_is_killed(tmp_path: Path):
-    process = started(tmp_path, jobs="2", train_examples=20_000)  # runs of seconds
+    process = started(tmp_path, jobs="2", train_examples=3000)  # runs of a second
     process.kill()
     before = len([*tmp_path.rglob("seed*.json")])
     process.communicate(timeout=60)  # which waits until all that have its pipes are gone

@@ -74,12 +74,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
-    only(EXPERIMENT, monkeypatch)
-    said = call("report", folder, "--out", tmp_path / "report.html")[0]
-    assert said.startswith(str(tmp_path / "report.html"))
-    return Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    with pytest.MonkeyPatch.context() as patch:
+        only(EXPERIMENT, patch)
+        said = call("report", folder, "--out", path)[0]
+    assert said.startswith(str(path))
+    return Page(path.read_text(encoding="utf-8"))
 
 
 def only(experiment: AnyExperiment, monkeypatch: pytest.MonkeyPatch) -> None:

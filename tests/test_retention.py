@@ -9,12 +9,14 @@ import pytest
 import torch
 
 import recollect as rc
+from recollect.lab import retention
 from recollect.lab.job import CPU, Job
 from recollect.lab.results import Summary
-from recollect.lab.retention import EXPERIMENT, FIRST, kept, then_cifar10
+from recollect.lab.retention import EXPERIMENT, kept, then_cifar10
 from recollect.streams import Task
 from recollect.streams.task import Examples
 
+FIRST = 4  # tasks of CIFAR-100 in place of its 20
 PROFILE = replace(EXPERIMENT.profiles["quick"], tasks=FIRST + 2, train_examples=5, test_examples=4, matrix_examples=4)
 
 
@@ -29,7 +31,7 @@ def task(name: str, classes: list[int], train: int, test: int, seed: int) -> Tas
 
 @pytest.fixture(autouse=True)
 def noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise in place of the images, which are too many for a test."""
+    """Noise in place of the images, and few tasks of it: all of them are too many for a test."""
 
     def first(seed: int, *, train_examples: int, test_examples: int, validation: bool) -> list[Task]:
         tasks = range(FIRST)
@@ -38,6 +40,7 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def later(seed: int, *, train_examples: int, test_examples: int, validation: bool) -> Task:
         return task("CIFAR-10", [*range(10)], train_examples, test_examples, seed)
 
+    monkeypatch.setattr(retention, "FIRST", FIRST)
     monkeypatch.setattr(rc.streams, "incremental_cifar100", first)
     monkeypatch.setattr(rc.streams, "cifar10", later)
 

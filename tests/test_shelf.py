@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from pathlib import Path
 
 import pytest
 import torch
 
 import recollect as rc
+from processes import start, wait
 from recollect.data import mnist
 from recollect.lab import codec_training
 from recollect.lab.codec_training import trained
@@ -43,13 +43,7 @@ def test_a_part_comes_back_as_it_was_made(tmp_path: Path):
 
 
 def test_those_who_need_it_at_the_same_time_wait_for_one_of_them(tmp_path: Path):
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=ask, args=(tmp_path,)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    wait(start(ask, tmp_path, times=2))
     assert (tmp_path / "made.txt").read_text() == "made\n"
     assert len([*tmp_path.glob("*.safetensors")]) == 1
 

@@ -180,11 +180,11 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
         )
 
     def pictures(self, found: list[Summary[CodecRow, CodecRun]]) -> list[Picture]:
-        """The figure, distortion by task, and the bill."""
-        from recollect.lab import bill_pictures, codec_pictures  # noqa: PLC0415 - matplotlib takes its time to load
+        """The figure, a block at a time, distortion by task, and the bill."""
+        from recollect.lab import bill_pictures, codec_pictures, panels  # noqa: PLC0415 - matplotlib takes its time
 
         return [
-            *super().pictures(found),
+            panels.pictured([self.figure(rows) for _, rows in by_block(found)]),
             *codec_pictures.pictures(found),
             *bill_pictures.bill(found, raw_bits(self.course.shape)),
         ]

@@ -139,8 +139,8 @@ class Compression(Experiment[CompressionRow, CompressionProfile, CompressionRun]
     def amount(self, profile: CompressionProfile) -> str:
         """The training in words."""
         return (
-            f"{profile.images:,} images, each learning rate tried for {profile.trial_epochs} epochs, "
-            f"the best for {profile.epochs}"
+            f"{profile.images:,} images, each learning rate tried for {profile.trial_epochs} "
+            f"epoch{'s' * (profile.trial_epochs > 1)}, the best for {profile.epochs}"
         )
 
     def cells(self, row: CompressionRow, runs: list[CompressionRun]) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ class Experiment(ABC, Generic[R, P, U]):
         from recollect.lab.panels import pictured  # noqa: PLC0415 - matplotlib takes its time to load
 
         figure = self.figure(found)
-        return [pictured(figure)] if figure is not None else []
+        return [pictured([figure])] if figure is not None else []
 
     def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH = 4.2  # inches of a panel, so narrow that its text can be read on a telephone
 SMALL = 1.8
+HEIGHT = 3.0  # of a figure that was drawn larger, without its legend
+LONG = 24  # letters of a name, more than which two do not fit side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,19 +33,32 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Panels that answer one question. Wide ones have a line of their own."""
+    """Panels that answer one question."""
 
     title: str
     caption: str
     panels: Sequence[Panel]
-    size: Literal["small", "medium", "wide"] = "medium"
+    size: Literal["small", "medium"] = "medium"
 
 
-def pictured(figure: Figure) -> Picture:
-    """A figure that stands for itself, with a line of its own and what is on its axes for a title."""
-    axes = figure.axes[0]
+def pictured(figures: Sequence[Figure]) -> Picture:
+    """Figures of one plot each that stand for themselves, with what is on their axes for a title."""
+    axes = figures[0].axes[0]
     title = f"{axes.get_ylabel()} against {axes.get_xlabel()}"
-    return Picture(title[:1].upper() + title[1:], "", [Panel(figure, said_of_lines(figure))], size="wide")
+    return Picture(title[:1].upper() + title[1:], "", [_fitted(figure) for figure in figures])
+
+
+def _fitted(figure: Figure) -> Panel:
+    """A figure in the size of a panel, its title above and its legend below."""
+    (axes,) = figure.axes
+    said, title = said_of_lines(figure), axes.get_title()
+    figure.set_size_inches(WIDTH, HEIGHT)
+    axes.set_title("")
+    label(axes, axes.get_xlabel(), axes.get_ylabel())
+    if (legend := axes.get_legend()) is not None:
+        legend.remove()
+        legend_below(figure, axes, len(legend.get_texts()), legend.get_title().get_text())
+    return Panel(figure, said, title)
 
 
 def styled() -> AbstractContextManager[None]:
@@ -76,11 +91,22 @@ def label(axes: Axes, x: str, y: str) -> None:
     axes.yaxis.set_label_coords(0, 1.02)
 
 
-def legend_below(figure: Figure, axes: Axes, entries: int) -> None:
-    """The names of what is drawn, under the figure and made room for."""
+def legend_below(figure: Figure, axes: Axes, entries: int, title: str = "") -> None:
+    """The names of what is drawn, under the figure and made room for; side by side where they are short."""
+    handles, names = axes.get_legend_handles_labels()
+    columns = 1 if max(map(len, names), default=0) > LONG else 2
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.17 * math.ceil(entries / 2))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=2, borderpad=0.3)
+    figure.set_size_inches(width, height + 0.17 * (math.ceil(entries / columns) + bool(title)))
+    figure.legend(
+        handles,
+        names,
+        loc="outside lower left",
+        ncols=columns,
+        borderpad=0.3,
+        title=title or None,
+        title_fontsize=8,
+        alignment="left",
+    )
 
 
 def said_of_lines(figure: Figure) -> str:

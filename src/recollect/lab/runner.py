@@ -90,11 +90,10 @@ def _make(job: AnyJob, record: Record, report: Report) -> tuple[str, float]:
 def _side_by_side(jobs: list[AnyJob], record: Record, workers: int, board: Board) -> None:
     context = multiprocessing.get_context("spawn")
     waiting, messages = context.Queue(), context.Queue()
-    for number in (*range(len(jobs)), *[None] * workers):
-        waiting.put(number)
-    processes = [
-        context.Process(target=_work, args=(jobs, waiting, messages, record), daemon=True) for _ in range(workers)
-    ]
+    # Not as an argument: many jobs fill a pipe, and a worker would be waited for until it has started to read.
+    for job in (*enumerate(jobs), *[None] * workers):
+        waiting.put(job)
+    processes = [context.Process(target=_work, args=(waiting, messages, record), daemon=True) for _ in range(workers)]
     try:
         _start(processes)
         left = len(jobs)
@@ -127,14 +126,14 @@ def _start(processes: list[Any]) -> None:
         signal.signal(signal.SIGINT, heard)
 
 
-def _work(jobs: list[AnyJob], waiting: Any, messages: Any, record: Record) -> None:
+def _work(waiting: Any, messages: Any, record: Record) -> None:
     """A worker: one run after the other, until there are none."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    for number in iter(waiting.get, None):
+    for number, job in iter(waiting.get, None):
         messages.put((number, "started"))
         try:
-            kept = _make(jobs[number], record, partial(_tell, messages, number))
+            kept = _make(job, record, partial(_tell, messages, number))
         except Exception:
             messages.put((number, "failed", traceback.format_exc()))
             return
