@@ -138,7 +138,14 @@ def test_every_candidate_keeps_the_budget(shape: tuple[int, int, int], storage: 
     assert {"resized pixels"} <= {each.kind for each in found}
     assert ("raw pixels" in {each.kind for each in found}) == (storage >= 1)
     for each in found:
-        assert each.items * each.bits_per_item <= bits < (each.items + 1) * each.bits_per_item
+        assert each.items * each.bits_per_item <= bits
+        if each.code_bits is not None:
+            coded = each.build(classes=10, tasks=3).memory
+            coded.write(x.repeat(20, 1, 1, 1), 0)
+            bill = coded.footprint()
+            assert bill.codes + bill.tables <= bits == each.code_bits == each.bill(classes=10, tasks=3).codes
+            continue
+        assert bits < (each.items + 1) * each.bits_per_item
         few = replace(each, items=min(each.items, 30))
         memory = few.build(classes=10, tasks=3).memory
         memory.write(x.repeat(2, 1, 1, 1), torch.arange(40) % 10, 1)

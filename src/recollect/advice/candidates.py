@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,10 @@ from torch import nn
 from recollect.advice.fitting import fitted_pixels, jpeg_bits
 from recollect.budget import LARGEST, SMALLEST, Bill, BudgetError, plan, raw_bits
 from recollect.codecs.autoencoder import DiscreteAutoencoder
+from recollect.codecs.cosines import Cosines
 from recollect.codecs.jpeg import JPEG
 from recollect.codecs.pixels import RawPixels, ResizedPixels
+from recollect.codecs.sketch import Sketch
 from recollect.memory.memory import Memory
 from recollect.memory.targets import ClassLabels
 from recollect.module import RecollectionModule
@@ -28,12 +31,20 @@ PIXELS = (4, 8, 16, 32, 64, 128)
 LEARNED = (32, 128)
 MOST_BITS = 256  # of a learned code: the parameters of the codec, and the time of a trial, grow with its square
 QUALITIES = (10, 50)  # of JPEG
+SKETCHES = (0.36, 0.5, 0.65)  # height and width of a sketch, to those of the image
+LEAST_CODED = 2**15  # bits in which it pays to learn frequencies
+COSINES = (0.015, 0.025, 0.04)  # a step, as the error that it makes in one pixel if all frequencies were wrong by it
+PAINTING: dict[str, Any] = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (500, 5)}
 CODEC_TRAINING: dict[str, Any] = {"steps": 1, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 10)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A memory that may be chosen: its codec with the arguments of its class, its items, and how the codec learns."""
+    """A memory that may be chosen: its codec with the arguments of its class, its items, and how the codec learns.
+
+    Where codes are coded by their frequencies, ``code_bits`` is what they may take, and items and bits are about what
+    comes of that.
+    """
 
     name: str
     kind: str
@@ -43,17 +54,19 @@ class Candidate:
     items: int
     bits_per_item: int
     training: dict[str, Any] = field(default_factory=dict)  # of RecollectionModule
+    code_bits: int | None = None
 
     def build(self, *, classes: int, tasks: int, items: int | None = None, seed: int = 0) -> RecollectionModule:
         """The memory, empty, in the module that trains its codec."""
         learned = issubclass(self.codec, nn.Module)
-        memory = Memory(
-            self.codec(self.shape, **self.code, **({"seed": seed} if learned else {})),
-            capacity=self.items if items is None else items,
-            classes=classes,
-            tasks=tasks,
-            seed=seed,
-        )
+        codec = self.codec(self.shape, **self.code, **({"seed": seed} if learned else {}))
+        items = self.items if items is None else items
+        made = partial(Memory, codec, classes=classes, tasks=tasks, seed=seed)
+        if self.code_bits is None:
+            memory = made(capacity=items)
+        else:
+            share = self.code_bits * items // self.items
+            memory = made(code_bits=max(share, min(LEAST_CODED, self.code_bits)), scheme="entropy")
         return RecollectionModule(memory, **self.training)
 
     def bill(self, *, classes: int, tasks: int) -> Bill:
@@ -61,7 +74,7 @@ class Candidate:
         codec = self.codec(self.shape, **self.code)
         widths = Memory.widths(codec, ClassLabels(classes), tasks, "radix")
         return Bill(
-            codes=self.items * widths["code_bits"],
+            codes=self.code_bits or self.items * self.bits_per_item,
             labels=self.items * widths["label_bits"],
             tasks=self.items * widths["task_bits"],
             ids=self.items * widths["id_bits"],
@@ -88,7 +101,7 @@ def candidates(x: torch.Tensor, bits: int, examples: int) -> list[Candidate]:
     """
     channels, height, width = x.shape[1:]
     shape, whole = (channels, height, width), raw_bits((channels, height, width))
-    of = partial(_candidate, shape=shape, bits=bits)
+    of, coded = partial(_candidate, shape=shape, bits=bits), partial(_coded, x=x, bits=bits)
     found = [of("raw pixels", "raw pixels", RawPixels, {})]
     for most in item_bits(bits, whole, examples, PIXELS):
         if (code := fitted_pixels(x, most)) is not None:
@@ -100,6 +113,15 @@ def candidates(x: torch.Tensor, bits: int, examples: int) -> list[Candidate]:
     for code in _learned_codes(shape, [min(most, MOST_BITS) for most in item_bits(bits, whole, examples, LEARNED)]):
         name = f"autoencoder {code['variables']}x{code['categories']}"
         found.append(of("autoencoder", name, DiscreteAutoencoder, code, training=CODEC_TRAINING))
+    sizes = [2 * round(share * side / 2) for share in SKETCHES for side in (height, width)]
+    for size in zip(sizes[::2], sizes[1::2], strict=True):
+        if min(size) >= 2:
+            name = f"sketch of {size[0]}x{size[1]}"
+            found.append(coded("sketch", name, Sketch, {"size": size}, training=PAINTING))
+    for step in COSINES:
+        code = {"size": (math.ceil(height / 2), math.ceil(width / 2)), "step": step * math.sqrt(height * width)}
+        name = f"cosines in steps of {step:.1%}"
+        found.append(coded("cosines", name, Cosines, code, training=PAINTING))
     different = {candidate.name: candidate for candidate in found if candidate.items}
     return [*different.values()]
 
@@ -126,6 +148,35 @@ def _learned_codes(shape: tuple[int, int, int], most_bits: list[int]) -> Iterato
         except BudgetError:
             continue
         yield {"variables": code.variables, "categories": code.categories}
+
+
+def _coded(
+    kind: str,
+    name: str,
+    codec: type[Any],
+    code: dict[str, Any],
+    *,
+    x: torch.Tensor,
+    bits: int,
+    training: dict[str, Any],
+) -> Candidate:
+    """As many items as are likely to fit, each in as few bits as its frequencies among the images allow."""
+    shape = (x.shape[1], x.shape[2], x.shape[3])
+    memory = Memory(codec(shape, **code), code_bits=2 * raw_bits(shape) * len(x), scheme="entropy")
+    memory.write(x, 0)
+    bill = memory.footprint()
+    each = -(-bill.codes // len(x))
+    return Candidate(
+        name=name,
+        kind=kind,
+        shape=shape,
+        codec=codec,
+        code=code,
+        items=max(0, bits - bill.tables) // each if bits >= LEAST_CODED else 0,
+        bits_per_item=each,
+        training=training,
+        code_bits=bits,
+    )
 
 
 def _candidate(
