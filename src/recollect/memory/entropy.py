@@ -89,8 +89,9 @@ class Frequencies:
         rows = _frequencies(levels, step).astype(np.float64)
         return [stream.model.Categorical(row, perfect=False) for row in rows]
 
-    def __reduce__(self) -> tuple[type, tuple[int, int, bytes]]:
-        return type(self), (self.variables, self.categories, self.data)  # models cannot be copied, but made again
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Itself, since it never changes: the models of the coder cannot be copied."""
+        return self
 
     def encode(self, codes: Codes) -> Words:
         """Codes, n x variables, one variable after the other."""
