@@ -34,9 +34,9 @@ def replay(codec: rc.Codec, rule: Rule, model: nn.Module | None = None) -> rc.Re
 
 
 def entropy(rule: Rule) -> rc.Replay:
-    """In no more than 12 words, so that it holds no more items than the others do."""
+    """In so few bits that it holds no more items than the others do."""
     codec = CODECS["resized"]()
-    memory = rc.Memory(codec, code_bits=400, admission=rule, classes=10, tasks=4, scheme="entropy")
+    memory = rc.Memory(codec, code_bits=300, admission=rule, classes=10, tasks=4, scheme="entropy")
     return rc.Replay(mlp(), rc.RecollectionModule(memory), learning_rate=0.1, batch_size=5)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from pathlib import Path
@@ -229,6 +230,15 @@ def test_an_error_leaves_the_memory_as_it_was():
     with pytest.raises(ValueError, match="the codec gave"):
         memory.write(torch.rand(50, 1, 8, 8), 0, 0)
     assert fingerprint(memory) == before
+
+
+def test_a_copy_goes_on_as_the_original():
+    memory = coded()
+    write(memory, 200, Random(0))
+    other = copy.deepcopy(memory)
+    for each in (memory, other):
+        write(each, 200, Random(1))
+    assert fingerprint(other) == fingerprint(memory)
 
 
 def test_what_is_held_does_not_depend_on_sampling():
