@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +97,21 @@ def test_the_script_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     assert (learner.progress, learner.memory.seen) == ({"tasks": 3}, 300)
 
 
-def test_the_quick_start_is_the_loop_of_the_readme():
+def test_the_quick_start_is_the_loop_of_the_readme_and_ten_lines_of_a_tested_example():
     assert blocks(DOCS / "quick-start.md", "python")[0] == blocks(README, "python")[0]
+    _, _, lines, _ = blocks(README, "python")[0].split("\n\n")
+    assert len(lines.splitlines()) == 10
+    assert textwrap.indent(lines, "    ") in (ROOT / "examples" / "own_loop.py").read_text()
 
 
+@pytest.mark.usefixtures("short_streams")
 def test_the_bill_of_the_quick_start_is_that_of_its_memory():
-    start = blocks(README, "python")[0].split("for number")[0]
+    start = blocks(README, "python")[0].split("for x, y")[0]
     names: dict[str, object] = {}
     exec(start, names)
     memory = names["memory"]
     assert isinstance(memory, rc.Memory)
-    width = {"codes": memory.bits_per_item, "labels": 4, "tasks": 5, "ids": 64}  # of 10 classes and 20 tasks
+    width = {"codes": memory.bits_per_item, "labels": 4, "tasks": 0, "ids": 64}  # of 10 classes and no tasks
     full = rc.Bill(
         **{kind: memory.capacity * bits for kind, bits in width.items()},
         codec=memory.codec.storage_bits,

@@ -86,11 +86,20 @@ def test_every_row_takes_the_same_storage_and_is_the_best_of_its_kind():
 
 
 def test_the_code_stays_small_however_large_the_images(folder: Path):
-    made = own.experiment(folder, profile="quick", shape=(3, 64, 64), storage=10)
-    pickle.dumps(made)  # as for runs side by side
+    for profile, most in (("quick", 250), ("standard", 1000)):
+        made = own.experiment(folder, profile=profile, shape=(3, 64, 64), storage=10)
+        pickle.dumps(made)  # as for runs side by side
+        (learned,) = (row for row in made.rows if row.codec is rc.DiscreteAutoencoder)
+        assert 0.98 * most <= rc.bits_per_item(**learned.code) <= most
+        assert learned.items == 32  # as many as there are to learn from
+
+
+def test_a_code_that_is_kept_small_leaves_room_for_more_items(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(own, "COMPRESSION", 4)
+    made = own.experiment(folder, profile="quick", shape=(1, 16, 16), storage=2)
     (learned,) = (row for row in made.rows if row.codec is rc.DiscreteAutoencoder)
-    assert 990 <= rc.bits_per_item(**learned.code) <= 1000
-    assert learned.items == 32  # as many as there are to learn from
+    assert rc.bits_per_item(**learned.code) <= 250
+    assert learned.items == 16  # of 250 bits in 2 x 2,048, and not 8 of 512
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ TEST_SHARE = 0.2
 MOST_TASKS = 5
 STORAGE_SHARE = 0.01  # of the training images, by default
 COMPRESSION = 50  # recollections for each image of the storage, if there are so many
-MOST_BITS = 1000  # of a code: the parameters of the codec grow with its square
+MOST_BITS = {"quick": 250, "standard": 1000}  # of a code: the parameters of the codec grow with its square
 SAMPLE = 500  # training images by which pixels and JPEG are fitted to their bits
 JPEG_QUALITY = 10  # at least, of nearly all images
 QUICK = 1000  # training images
@@ -125,7 +125,8 @@ def experiment(
     if not 1 <= storage < len(images):
         raise ValueError(f"storage={storage}: accepted are 1 to {len(images) - 1}, fewer than are learned from")
     items = min(COMPRESSION * storage, len(images))
-    bits = min(storage * raw_bits(shape) // items, MOST_BITS)
+    bits = min(storage * raw_bits(shape) // items, MOST_BITS[profile])
+    items = min(storage * raw_bits(shape) // bits, len(images))
     code = rc.plan(shape=shape, storage_examples=items * bits / raw_bits(shape), items=items)
     quick, name = profile == "quick", path.resolve().name
     return Own(
