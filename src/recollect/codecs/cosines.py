@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -45,13 +46,6 @@ class Cosines(PaintedCodec):
     torch.Size([5, 3, 32, 32])
     """
 
-    _kept: torch.Tensor
-    _steps: torch.Tensor
-    _colours: torch.Tensor
-    _back: torch.Tensor
-    _down: torch.Tensor
-    _across: torch.Tensor
-
     def __init__(
         self,
         shape: Sequence[int],
@@ -72,36 +66,46 @@ class Cosines(PaintedCodec):
         if not (3 <= levels <= 255 and levels % 2):
             raise ValueError(f"levels={levels}: accepted are odd numbers from 3 to 255")
         self.categories = levels
-        coloured = channels == len(COLOURS)
-        kept = torch.ones(channels, down, across, dtype=torch.bool)
-        steps = torch.full((channels, 1, 1), float(step))
-        if coloured:
-            kept[1:, (down + 1) // 2 :] = kept[1:, :, (across + 1) // 2 :] = False
-            steps[1:] *= COARSER
-        colours = torch.tensor(COLOURS) if coloured else torch.eye(channels)
-        # They follow from the arguments, and weigh nothing in a file.
-        self.register_buffer("_kept", kept, persistent=False)
-        self.register_buffer("_steps", steps, persistent=False)
-        self.register_buffer("_colours", colours, persistent=False)
-        self.register_buffer("_back", torch.linalg.inv(colours), persistent=False)
-        self.register_buffer("_down", waves(height)[:down], persistent=False)
-        self.register_buffer("_across", waves(width)[:across], persistent=False)
-        self.variables = int(kept.sum())
+        self.size, self.step = (down, across), float(step)
+        # Channels of brightness, or any others than red, green and blue, and channels of differences of colours.
+        self._coloured = channels == len(COLOURS)
+        self._half = ((down + 1) // 2, (across + 1) // 2)
+        self.variables = down * across * (1 if self._coloured else channels)
+        if self._coloured:
+            self.variables += 2 * self._half[0] * self._half[1]
 
     def _code(self, x: torch.Tensor) -> torch.Tensor:
-        mixed = torch.einsum("oc,nchw->nohw", self._colours, x - GREY)
-        values = (self._down @ mixed @ self._across.T / self._steps)[:, self._kept]
+        down, across = self._waves(x)
+        mixed = torch.einsum("oc,nchw->nohw", x.new_tensor(COLOURS), x - GREY) if self._coloured else x - GREY
+        values = down @ mixed @ across.T / self.step
+        if self._coloured:
+            small = values[:, 1:, : self._half[0], : self._half[1]] / COARSER
+            values = torch.cat([values[:, :1].flatten(1), small.flatten(1)], 1)
+        values = values.flatten(1)
         whole = (values.abs() + 1 - ZERO).floor() * values.sign()
         most = self.categories // 2
         return whole.clamp(-most, most).long() + most
 
     def _coarse(self, codes: torch.Tensor) -> torch.Tensor:
-        values = self._steps.new_zeros(len(codes), *self._kept.shape)
-        values[:, self._kept] = (codes - self.categories // 2).to(values)
-        mixed = self._down.T @ (values * self._steps) @ self._across
-        return (torch.einsum("co,nohw->nchw", self._back, mixed) + GREY).clamp_(0, 1)
+        values = (codes - self.categories // 2) * self.step
+        down, across = self._waves(values)
+        if not self._coloured:
+            return (down.T @ values.reshape(-1, self.shape[0], *self.size) @ across + GREY).clamp_(0, 1)
+        large = self.size[0] * self.size[1]
+        bright = values[:, :large].reshape(-1, 1, *self.size)
+        small = COARSER * values[:, large:].reshape(-1, 2, *self._half)
+        differences = down[: self._half[0]].T @ small @ across[: self._half[1]]
+        mixed = torch.cat([down.T @ bright @ across, differences], 1)
+        back = torch.linalg.inv(values.new_tensor(COLOURS))
+        return (torch.einsum("co,nohw->nchw", back, mixed) + GREY).clamp_(0, 1)
+
+    def _waves(self, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The frequencies that are kept, down and across. They follow from the arguments, and no file has them."""
+        (_, height, width), (down, across) = self.shape, self.size
+        return waves(height)[:down].to(like), waves(width)[:across].to(like)
 
 
+@functools.lru_cache(maxsize=16)
 def waves(n: int) -> torch.Tensor:
     """The orthonormal cosine transform of ``n`` values: a frequency a line, the lowest first.
 
