@@ -70,7 +70,8 @@ def test_info_names_learner_and_model(learner: rc.Replay, path: Path):
     for words in (
         "balanced: 12 of at most 12",
         "DiscreteAutoencoder(shape=[1, 12, 12], variables=8, categories=3, ",
-        "learner   Replay(learning_rate=0.1, batch_size=5, steps=1, loss='cross_entropy', augment=None, seed=0) with Recollection",
+        "learner   Replay(learning_rate=0.1, batch_size=5, steps=1, loss='cross_entropy', augment=None, seed=0) with "
+        "Recollection",
         "model     MLP(inputs=144, hidden=[16], classes=10, seed=0)",
         "erased: nothing so far",
     ):

@@ -67,12 +67,10 @@ class Cosines(PaintedCodec):
             raise ValueError(f"levels={levels}: accepted are odd numbers from 3 to 255")
         self.categories = levels
         self.size, self.step = (down, across), float(step)
-        # Channels of brightness, or any others than red, green and blue, and channels of differences of colours.
         self._coloured = channels == len(COLOURS)
-        self._half = ((down + 1) // 2, (across + 1) // 2)
-        self.variables = down * across * (1 if self._coloured else channels)
-        if self._coloured:
-            self.variables += 2 * self._half[0] * self._half[1]
+        self._half = ((down + 1) // 2, (across + 1) // 2)  # of the differences of colours
+        whole, half = down * across, self._half[0] * self._half[1]
+        self.variables = whole + 2 * half if self._coloured else channels * whole
 
     def _code(self, x: torch.Tensor) -> torch.Tensor:
         down, across = self._waves(x)
