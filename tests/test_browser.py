@@ -57,11 +57,12 @@ def test_the_report_is_whole(browser: Any, report: Path, size: dict[str, int], s
     figures = page.evaluate(
         """[...document.querySelectorAll('figure > svg')].map(svg => {
             const box = svg.getBoundingClientRect()
-            return [box.width, box.height, svg.querySelectorAll('path, image').length]
+            return [box.width, box.height, box.right, svg.querySelectorAll('path, image').length]
         })"""
     )
     assert len(figures) > 20
-    assert all(width > 100 and height > 20 and parts for width, height, parts in figures)
+    assert all(width > 100 and height > 20 and parts for width, height, _, parts in figures)
+    assert all(right <= size["width"] for _, _, right, _ in figures)  # seen whole, without moving them
     ink, back = (
         page.evaluate(f"getComputedStyle(document.querySelector('{of}')).{what}.match(/\\d+/g).map(Number)")
         for of, what in (("svg text", "fill"), ("body", "backgroundColor"))

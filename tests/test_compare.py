@@ -61,6 +61,17 @@ def test_images_of_a_folder_stand_above_what_is_made_of_them(tmp_path: Path):
     assert shown == [[40, 100, 220], [0, 0, 255], [40, 100, 220]]  # one bit is black or white
 
 
+def test_images_in_folders_of_their_classes_come_in_turn(tmp_path: Path):
+    picture, folder = tmp_path / "p.png", tmp_path / "images"
+    file = committed(rc.RawPixels((1, 8, 8)), tmp_path / "memory.rec")
+    for kind, values in (("ash", (10, 20, 30)), ("elm", (110,))):
+        (folder / kind).mkdir(parents=True)
+        for value in values:
+            Image.new("L", (8, 8), value).save(folder / kind / f"{value:03}.png")
+    call("compare", file, "--images", folder, "--items", "3", "--out", picture)
+    assert [gray(picture, 0, column) for column in range(3)] == [10, 110, 20]
+
+
 def test_images_of_a_stream(tmp_path: Path):
     picture = tmp_path / "p.png"
     printed, _ = call("compare", "raw", "--images", "mnist_rotations", "--items", "3", "--out", picture)

@@ -57,6 +57,9 @@ def test_a_folder_is_run_recorded_and_not_run_again(folder: Path):
     assert "5 of 5 runs are in" in said
     page = (folder.parent / "runs" / "own" / "report.html").read_text()
     assert all(row["name"] in page for row in found["rows"])
+    assert "recollect run --stream folder:trees --shape 1x12x12 --tasks 2 --storage 4 --profile quick" in page
+    assert "ash, elm" in page  # a task, under what it holds
+    assert "the paper" not in page.replace("as the paper counts", "")
 
 
 def test_other_images_are_run_anew(folder: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Annotated
@@ -37,8 +38,8 @@ def compare(
         str | None,
         typer.Option(
             "--images",
-            help="a folder of images, which are brought to the size that is needed, or a stream, of which test "
-            f"images are taken: {', '.join(STREAMS)} (default: MNIST, where its images fit)",
+            help="a folder of images, or with a folder for each class, which are brought to the size that is needed; "
+            f"or a stream, of which test images are taken: {', '.join(STREAMS)} (default: MNIST, where its images fit)",
         ),
     ] = None,
     items: Annotated[int, typer.Option(min=1, max=100, help="images at most")] = 10,
@@ -110,8 +111,12 @@ def _images(source: str | None, shape: tuple[int, int, int], items: int) -> torc
 
 
 def _from_folder(folder: Path, shape: tuple[int, int, int], items: int) -> torch.Tensor:
+    """Images right in the folder, or, where it has folders alone, of each of these in turn."""
+    inside = sorted(place for place in folder.iterdir() if not place.name.startswith("."))
+    folders = inside if inside and all(place.is_dir() for place in inside) else [folder]
+    in_turn = itertools.chain(*itertools.zip_longest(*map(image_files, folders)))
     loaded = []
-    for path in image_files(folder)[:items]:
+    for path in itertools.islice(filter(None, in_turn), items):
         with Image.open(path) as image:
             loaded.append(torch.tensor(from_picture(image, shape)))
     return torch.stack(loaded).float() / 255

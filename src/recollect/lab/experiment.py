@@ -132,6 +132,10 @@ class Experiment(ABC, Generic[R, P, U]):
     def amount(self, profile: P) -> str:
         """A profile's amount of work, in words."""
 
+    def command(self, profile: P) -> str:
+        """What is typed to have it run."""
+        return f"recollect run {self.name} --profile {profile.name}"
+
     def figure(self, found: list[Summary[R, U]]) -> Figure | None:
         """A figure of its rows, for an experiment that has one."""
         return None

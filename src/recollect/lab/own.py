@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -56,6 +57,13 @@ class Own(Continual):
         """What is kept, and how much is retained."""
         return super().columns[:4]
 
+    def command(self, profile: ContinualProfile) -> str:
+        """What is typed to have it run, with all that was chosen for it."""
+        assert isinstance(profile, OwnProfile)
+        (storage,) = {row.storage for row in self.rows if row.storage}
+        chosen = f"--shape {profile.shape} --tasks {profile.tasks} --storage {storage} --profile {profile.name}"
+        return f"recollect run --stream {shlex.quote(profile.stream)} {chosen}"
+
     def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
         return super().cells(row, runs)[:4]
@@ -73,11 +81,11 @@ class FolderStream:
         self, seed: int, *, tasks: int, train_examples: int, test_examples: int, validation: bool = False
     ) -> list[Task]:
         """The tasks. Nothing is chosen by their test examples, so that validation needs no others."""
-        pool = decoded(self.path, self.shape)
+        pool, names = decoded(self.path, self.shape), rc.streams.class_names(self.path)
         stream = rc.streams.from_arrays(pool.images, pool.y, tasks=self.groups, test_share=TEST_SHARE, seed=seed)
         return [
             Task(
-                name=task.name,
+                name=", ".join(names[label] for label in task.classes),
                 train=Examples(task.train.images[:train_examples], task.train.y[:train_examples]),
                 test=Examples(task.test.images[:test_examples], task.test.y[:test_examples]),
                 classes=task.classes,

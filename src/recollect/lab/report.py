@@ -141,7 +141,7 @@ def _facts(folder: Path, experiment: AnyExperiment, profile: Profile, found: lis
         "How long": f"{duration(sum(run.seconds for run in runs))} of training in all"
         + (f", {duration(measuring)} of measuring" if measuring else ""),
         "Versions": "; ".join(versions),
-        "Command": f"recollect run {experiment.name} --profile {profile.name}",
+        "Command": experiment.command(profile),
     }
     if left := _left(experiment, profile, found):
         facts["Still to be run"] = ", ".join(left)

@@ -81,10 +81,11 @@ def _against_storage(found: Found, example: int) -> Picture:
         for title, count in ways:
             if any(count(summary.runs[0]) for summary in rows):
                 panels.append(_points(rows, f"{block}: {title}" if block else title, count))
+    beside = "Filled points are ours, hollow ones the paper's. " if any(summary.row.paper for summary in found) else ""
     return Picture(
         "Retention against storage",
-        "Filled points are ours, with the standard deviation over seeds; hollow ones are the paper's. Both counts are "
-        "in raw images, on a log scale. A row that keeps nothing is a dashed line.",
+        f"{beside}Points have the standard deviation over seeds. Both counts are in raw images, on a log scale. A row "
+        f"that keeps nothing is a dashed line.",
         panels,
     )
 
