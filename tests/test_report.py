@@ -20,7 +20,7 @@ from rich.console import Console
 
 import recollect as rc
 from commands import call
-from recollect.lab import ageing, experiments, results, runner, sheet, svg
+from recollect.lab import ageing, experiments, panels, results, runner, sheet, svg
 from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
 from recollect.lab.codec_run import CodecRun
 from recollect.lab.experiment import AnyExperiment
@@ -204,6 +204,24 @@ def test_codecs_on_a_stream_have_their_pictures():
     assert curve.panels[0].said.endswith("Online 0.3 to 0.25")
     assert "in the end 0.25 on average, the first task 0.4" in matrix.panels[1].said
     assert bill.panels[0].said.endswith("Online 2.0")
+
+
+@pytest.mark.parametrize("name", ["Online", "Replay Recollections, CIFAR-10 Transfer"])
+def test_a_figure_is_brought_to_the_width_of_a_panel_with_whole_names_below(name: str):
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    for number in range(4):
+        axes.plot([0, 1], [0, number], label=f"{name} {number}")
+    axes.set(title="A block", xlabel="tasks", ylabel="error")
+    axes.legend(title="hollow: the paper")
+    (panel,) = panels.pictured([figure]).panels
+    assert (panel.title, axes.get_title(), axes.get_legend()) == ("A block", "", None)
+    assert figure.get_size_inches()[0] == panels.WIDTH
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "hollow: the paper"
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+    assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
 
 
 def test_a_figure_in_a_page_has_its_ink_and_font_and_names_of_its_own():
