@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -166,17 +166,9 @@ def _coded(
     memory.write(x, 0)
     bill = memory.footprint()
     each = -(-bill.codes // len(x))
-    return Candidate(
-        name=name,
-        kind=kind,
-        shape=shape,
-        codec=codec,
-        code=code,
-        items=max(0, bits - bill.tables) // each if bits >= LEAST_CODED else 0,
-        bits_per_item=each,
-        training=training,
-        code_bits=bits,
-    )
+    items = max(0, bits - bill.tables) // each if bits >= LEAST_CODED else 0
+    plain = _candidate(kind, name, codec, code, shape=shape, bits=bits, training=training)
+    return replace(plain, items=items, bits_per_item=each, code_bits=bits)
 
 
 def _candidate(

@@ -16,6 +16,7 @@ from torch import nn
 
 from recollect.budget import check_autoencoder_shape, filters_by_layer
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
+from recollect.codecs.weighed import Weighed
 from recollect.seeding import initial_weights
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 BOTTLENECK = 2  # the code is a 2x2 map
 
 
-class ConvolutionalAutoencoder(nn.Module):
+class ConvolutionalAutoencoder(Weighed):
     """Layers, weights and loss; what the four values a filter at the bottleneck mean is left to its heirs.
 
     Args:
@@ -63,16 +64,6 @@ class ConvolutionalAutoencoder(nn.Module):
         self.averaged = copy.deepcopy(self.decoder).requires_grad_(False) if averaging else None
         if averaging:
             self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of parameters; 100 f^2 + 50 ch f + 5 f + ch with f filters for the paper's own, up to 64x64."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
-    @property
-    def storage_bits(self) -> int:
-        """Bits of the parameters."""
-        return sum(8 * parameter.nbytes for parameter in self.parameters())
 
     @property
     def _device(self) -> torch.device:

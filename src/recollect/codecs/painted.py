@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from recollect.checks import check_at_least, check_codes, check_image_shape, check_images
+from recollect.codecs.weighed import Weighed
 from recollect.seeding import initial_weights
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ CELL = 4  # the painter sees squares of 4x4 pixels, and paints them, at one plac
 SURE = 0.98  # what a coarse picture can say at most, so that the painter can say otherwise
 
 
-class PaintedCodec(nn.Module, ABC):
+class PaintedCodec(Weighed, ABC):
     """A fixed coarse picture and three convolutions that learn what it leaves out.
 
     Before anything is learned a recollection is the coarse picture.
@@ -57,16 +58,6 @@ class PaintedCodec(nn.Module, ABC):
                     nn.SiLU(),
                     last,
                 )
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of parameters."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
-    @property
-    def storage_bits(self) -> int:
-        """Bits of the parameters."""
-        return sum(8 * parameter.nbytes for parameter in self.parameters())
 
     @property
     def _device(self) -> torch.device | None:
