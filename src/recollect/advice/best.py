@@ -37,10 +37,11 @@ def best_memory(
 ) -> Advice:
     """Try memories on some of your own data, and say which keeps most in a budget.
 
-    Raw pixels, resized pixels of several sizes, JPEG and the paper's autoencoder are tried, all in the same storage and
-    with the same replay. For each seed a fifth of the training examples is held out; the others are streamed once, in
-    order, and the model is then tested on what was held out. The test examples of the sample are not looked at. Where a
-    kind has many candidates, a first trial in small chooses two of them. A line every five seconds says how far it is.
+    Raw pixels, resized pixels of several sizes, JPEG, the paper's autoencoder, and where there is room for their tables
+    sketches and cosines are tried, all in the same storage and with the same replay. For each seed a fifth of the
+    training examples is held out; the others are streamed once, in order, and the model is then tested on what was held
+    out. The test examples of the sample are not looked at. Where a kind has many candidates, a first trial in small
+    chooses two of them. A line every five seconds says how far it is.
 
     Args:
         stream_sample: tasks, as `streams.from_folder` or another stream gives them; a single one for a stream without

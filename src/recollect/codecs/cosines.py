@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from recollect.checks import check_at_least
+from recollect.checks import check_size
 from recollect.codecs.painted import PaintedCodec
 from recollect.rebuild import rebuildable
 
@@ -57,16 +57,14 @@ class Cosines(PaintedCodec):
         seed: int = 0,
     ) -> None:
         super().__init__(shape, filters=filters, seed=seed)
-        channels, height, width = self.shape
-        if len(size) != 2 or not (1 <= size[0] <= height and 1 <= size[1] <= width):
-            raise ValueError(f"size={tuple(size)}: accepted are height and width from (1, 1) to ({height}, {width})")
-        down, across = (check_at_least("size", side, 1) for side in size)
+        channels = self.shape[0]
+        down, across = self.size = check_size(size, self.shape)
         if not 0 < step < math.inf:
             raise ValueError(f"step={step}: accepted is a number above 0")
         if not (3 <= levels <= 255 and levels % 2):
             raise ValueError(f"levels={levels}: accepted are odd numbers from 3 to 255")
         self.categories = levels
-        self.size, self.step = (down, across), float(step)
+        self.step = float(step)
         self._coloured = channels == len(COLOURS)
         self._half = ((down + 1) // 2, (across + 1) // 2)  # of the differences of colours
         whole, half = down * across, self._half[0] * self._half[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from recollect.checks import check_at_least, check_codes, check_image_shape, check_images
+from recollect.checks import check_at_least, check_codes, check_image_shape, check_images, check_size
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -32,14 +32,10 @@ class ResizedPixels:
 
     def __init__(self, shape: Sequence[int], *, size: Sequence[int], bits: int) -> None:
         self.shape = check_image_shape(shape)
-        channels, height, width = self.shape
-        if len(size) != 2 or not (1 <= size[0] <= height and 1 <= size[1] <= width):
-            raise ValueError(f"size={tuple(size)}: accepted are height and width from (1, 1) to ({height}, {width})")
-        size = [check_at_least("size", side, 1) for side in size]
+        self.size = check_size(size, self.shape)
         if check_at_least("bits", bits, 1) > 8:
             raise ValueError(f"bits={bits}: accepted are 1 to 8 bits a channel")
-        self.size = (size[0], size[1])
-        self.variables = channels * size[0] * size[1]
+        self.variables = self.shape[0] * math.prod(self.size)
         self.categories = 2**bits
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:

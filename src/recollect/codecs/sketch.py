@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from recollect.checks import check_at_least
+from recollect.checks import check_size
 from recollect.codecs.painted import PaintedCodec
 from recollect.rebuild import rebuildable
 
@@ -50,17 +50,15 @@ class Sketch(PaintedCodec):
         seed: int = 0,
     ) -> None:
         super().__init__(shape, filters=filters, seed=seed)
-        channels, height, width = self.shape
-        if len(size) != 2 or not (PATCH <= size[0] <= height and PATCH <= size[1] <= width):
-            raise ValueError(f"size={tuple(size)}: accepted are height and width from (2, 2) to ({height}, {width})")
-        if any(check_at_least("size", side, PATCH) % PATCH for side in size):
+        channels, (down, across) = self.shape[0], check_size(size, self.shape, PATCH)
+        if down % PATCH or across % PATCH:
             raise ValueError(
                 f"size={tuple(size)}: accepted are even numbers, since a variable is a patch of 2x2 pixels"
             )
         if not 0 <= threshold < 1:
             raise ValueError(f"threshold={threshold}: accepted is a brightness from 0 to below 1")
-        self.size, self.threshold = (size[0], size[1]), threshold
-        self._map = (channels * PATCH**2, size[0] // PATCH, size[1] // PATCH)
+        self.size, self.threshold = (down, across), threshold
+        self._map = (channels * PATCH**2, down // PATCH, across // PATCH)
         self.variables = channels * self._map[1] * self._map[2]
 
     def _code(self, x: torch.Tensor) -> torch.Tensor:

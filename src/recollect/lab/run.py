@@ -17,6 +17,7 @@ from recollect.lab.diary import diary_of
 from recollect.lab.experiment import Run, silent
 from recollect.lab.metrics import backward_transfer, forward_transfer
 from recollect.lab.sheet import CHANNELS, draw_sheet
+from recollect.memory.records import overview
 
 if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
@@ -180,8 +181,11 @@ def distortion_of_new(codec: rc.Codec, task: rc.streams.Task) -> float:
 
 
 def ages(memory: rc.Memory, past: list[rc.streams.Task]) -> dict[int, rc.Aged]:
-    """How items of each task have aged. Ids count the examples of the stream, which has the originals."""
-    ageing, held, first = rc.Ageing(memory), memory.ids, 0
+    """How items of each task have aged. Ids count the examples of the stream, which has the originals.
+
+    Only those that are measured are taken from there: a large memory has many.
+    """
+    ageing, held, first = rc.Ageing(memory), overview(memory, HELD_EXAMPLES).ids, 0
     for task in past:
         last = first + len(task.train)
         if len(ids := held[(held >= first) & (held < last)]):
