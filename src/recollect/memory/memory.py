@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
@@ -17,7 +16,6 @@ from recollect.checks import (
     Integers,
     TargetLike,
     check_at_least,
-    check_codes,
     check_images,
     check_integers,
 )
@@ -25,6 +23,7 @@ from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
+from recollect.memory.coding import Coding, at_once, decoded, encoded
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
@@ -33,7 +32,7 @@ from recollect.memory.room import coded_index, items
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
 from recollect.memory.saved import commit, restored
 from recollect.memory.targets import ClassLabels, Targets
-from recollect.packing import Scheme, bits_for, bits_per_item, pack, unpack_checked
+from recollect.packing import Scheme, bits_for, bits_per_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -43,13 +42,10 @@ if TYPE_CHECKING:
 
     from recollect.memory.coded_index import CodedIndex
     from recollect.memory.file import Home
-    from recollect.memory.index import Rows, Slots
+    from recollect.memory.index import Slots
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
-Coding = Scheme | Literal["entropy"]
 ID_BITS = 64
-# Items that go through the codec at once, and values of their images: what it needs on its way is many times an image.
-MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
 MOST_TASKS = 2**32
 BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
 
@@ -216,7 +212,7 @@ class Memory:
         rule, ids = self._admission, np.arange(self.seen, self.seen + len(x))
         if isinstance(rule, Keyed):
             rows = rule.wanted(ids, targets)
-            codes = self._encoded(x, rows)
+            codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
             self.seen += len(x)
             records = rule.index.records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
             rule.take(records, ids[rows], targets[rows])
@@ -225,7 +221,7 @@ class Memory:
         try:
             slots = rule.decide(targets, tasks, self._admission_rng)
             rows = _last_of_each(slots)
-            codes = self._encoded(x, rows)
+            codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
         except BaseException:
             self._admission_rng.bit_generator.state = random_state
             raise
@@ -234,20 +230,6 @@ class Memory:
         if len(rows):
             rule.index.write(slots[rows], codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
         return torch.from_numpy(ids)
-
-    def _encoded(self, x: torch.Tensor, rows: Integers) -> Rows:
-        """Codes of some images in bytes, as the index takes them. A codec may be anyone's: what it gives is checked."""
-        parts = [np.empty((0, self.codec.variables), np.uint8)]
-        for part in x[torch.from_numpy(rows)].split(self._at_once) if len(rows) else ():
-            codes = check_codes(self.codec.encode(part), self.codec.variables, self.codec.categories)
-            if len(codes) != len(part):
-                raise ValueError(f"the codec gave {len(codes)} codes: accepted is one for each of {len(part)} images")
-            values = codes.cpu().numpy()
-            if self.scheme == "entropy":
-                parts.append(values.astype(np.uint8))
-            else:
-                parts.append(pack(values, categories=self.codec.categories, scheme=self.scheme))
-        return np.concatenate(parts[1:] or parts)
 
     def check(
         self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0
@@ -386,20 +368,10 @@ class Memory:
     def _recollect(self, slots: Slots) -> Batch:
         targets = self.targets.read(self._index.labels, slots)
         tasks, ids = (torch.from_numpy(array.read_integers(slots)) for array in (self._index.tasks, self._index.ids))
-        starts = range(0, len(slots), self._at_once)
-        decoded = [self._decoded(slots[start : start + self._at_once]) for start in starts]
-        return Batch(decoded[0] if len(decoded) == 1 else torch.cat(decoded), targets, tasks, ids)
-
-    def _decoded(self, slots: Slots) -> torch.Tensor:
-        rows = self._index.codes.read(slots)
-        if self.scheme == "entropy":
-            return self.codec.decode(torch.from_numpy(rows.astype(np.int64)))
-        codes = unpack_checked(rows, self.codec.variables, self.codec.categories, self.scheme)
-        return self.codec.decode(torch.from_numpy(codes))
-
-    @property
-    def _at_once(self) -> int:
-        return max(1, min(MOST_AT_ONCE, MOST_VALUES // math.prod(self.codec.shape)))
+        size = at_once(self.codec)
+        parts = (self._index.codes.read(slots[start : start + size]) for start in range(0, len(slots), size))
+        images = [decoded(self.codec, rows, self.scheme) for rows in parts]
+        return Batch(images[0] if len(images) == 1 else torch.cat(images), targets, tasks, ids)
 
 
 def _last_of_each(slots: Slots) -> Integers:
