@@ -8,6 +8,7 @@ import gc
 import resource
 import signal
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -258,6 +259,7 @@ def test_a_learner_that_an_interrupt_left_is_not_kept_beside_a_later_memory(tmp_
 def test_an_interrupt_at_any_moment(tmp_path: Path):
     case = Case(tmp_path / "memory.rec", few)
     random, interrupts, tries = Random(0), 0, rounds(60, 5000)
+    shortest = 0.03  # seconds that a commit takes on this machine at its quickest: it may be done before an interrupt
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -271,9 +273,11 @@ def test_an_interrupt_at_any_moment(tmp_path: Path):
                 case.path, case.before = tmp_path / f"{number}.rec", NOTHING
             case.live = fingerprint(case.memory)
             try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.03))
+                started = time.perf_counter()
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, shortest))
                 case.memory.commit(case.path)
                 signal.setitimer(signal.ITIMER_REAL, 0)
+                shortest = min(shortest, time.perf_counter() - started)
             except KeyboardInterrupt:
                 interrupts += 1
                 assert case.found() in {case.before, case.live}
@@ -284,7 +288,7 @@ def test_an_interrupt_at_any_moment(tmp_path: Path):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
         gc.enable()
-    assert interrupts > tries / 10
+    assert interrupts > tries / 5
 
 
 def test_places_that_cannot_be_written(tmp_path: Path):
