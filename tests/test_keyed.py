@@ -19,6 +19,7 @@ import recollect as rc
 from commands import call
 from recollect.memory.blocks import CodedBlocks
 from recollect.memory.coded_index import Budget, CodedIndex
+from recollect.memory.entropy import Frequencies
 from recollect.memory.file import DamagedFileError, commit, home_at
 from recollect.memory.keyed import MOST, Keyed, keys_of
 from recollect.memory.memory import Rule
@@ -34,7 +35,7 @@ class Rig:
 
     def __init__(self, bits: int, *, by_class: bool = False, seed: int = 0) -> None:
         widths = {"code_bits": 32, "label_bits": 4, "task_bits": 0, "id_bits": 64}
-        self.index = CodedIndex(Budget(bits, codes_alone=True), VARIABLES, CATEGORIES, **widths)
+        self.index = CodedIndex(Budget(bits, codes_alone=True), Frequencies(VARIABLES, CATEGORIES), **widths)
         self.rng = np.random.default_rng(seed)
         self.rule = Keyed(self.index, int(self.rng.integers(2**64, dtype=np.uint64)), by_class=by_class)
         self.seen = 0
@@ -67,7 +68,7 @@ def test_every_example_is_held_with_the_same_probability_whatever_its_size():
         rig = Rig(800, seed=seed)
         for start in range(0, length, 8):
             rig.show(np.zeros(8, np.int64), large[start : start + 8])
-        assert rig.index.codes.frequencies.data  # or all would be of one size
+        assert rig.index.codes.coder.data  # or all would be of one size
         counts[rig.ids] += 1
         held[rig.rule.held] += 1
     share = counts.sum() / length / streams
@@ -262,8 +263,8 @@ def test_frequencies_tell_nothing_of_what_was_forgotten():
     gone = memory.ids[150:]
     memory.forget(ids=gone)
     left = memory._index.codes.read(np.arange(len(memory)))
-    fresh = CodedBlocks.none(4, 16).with_more(left).with_learned()
-    assert memory._index.codes.frequencies.data == fresh.frequencies.data
+    fresh = CodedBlocks.none(Frequencies(4, 16)).with_more(left).with_learned()
+    assert memory._index.codes.coder.data == fresh.coder.data
     assert np.array_equal(memory._index.codes.words, fresh.words)
 
 

@@ -26,20 +26,12 @@ def digits(n: int = 40, seed: int = 0) -> torch.Tensor:
     return x
 
 
-def test_a_sketch_is_what_a_loop_over_its_patches_gives():
+def test_a_sketch_is_what_a_loop_over_its_pixels_gives():
     x = torch.rand(3, 2, 12, 8, generator=torch.Generator().manual_seed(0))
     codes = rc.Sketch((2, 12, 8), size=(4, 4), threshold=0.4).encode(x)
-    small = x.numpy().reshape(3, 2, 4, 3, 4, 2).mean((3, 5)) > 0.4
-    expected = [
-        [
-            sum(2 ** (2 * i + j) * int(image[channel, 2 * row + i, 2 * column + j]) for i in range(2) for j in range(2))
-            for channel in range(2)
-            for row in range(2)
-            for column in range(2)
-        ]
-        for image in small
-    ]
-    assert codes.tolist() == expected
+    small = x.numpy().reshape(3, 2, 4, 3, 4, 2).mean((3, 5))
+    pixels = [(channel, row, column) for channel in range(2) for row in range(4) for column in range(4)]
+    assert codes.tolist() == [[int(image[pixel] > 0.4) for pixel in pixels] for image in small]
 
 
 def test_without_a_painter_a_sketch_is_resized_pixels_of_one_bit():
@@ -128,7 +120,6 @@ def test_images_of_any_size(channels: int, height: int, width: int):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rc.Sketch((1, 8, 8), size=(5, 4)), r"size=\(5, 4\): accepted are even"),
         (lambda: rc.Sketch((1, 8, 8), size=(10, 4)), r"size=\(10, 4\): accepted are .* to \(8, 8\)"),
         (lambda: rc.Sketch((1, 8, 8), size=(4, 4), threshold=1.0), "threshold=1.0: accepted"),
         (lambda: rc.Sketch((1, 8, 8), size=(4, 4), filters=-1), "filters=-1: accepted"),

@@ -55,7 +55,7 @@ def coded(bits: int = 2000, rule: Rule = "reservoir", seed: int = 0) -> rc.Memor
 
 def coded_bytes(index: CodedIndex) -> bytes:
     """What entropy-coded records hold beside their fields."""
-    return index.codes.words.tobytes() + index.codes.lengths.tobytes() + index.codes.frequencies.data
+    return index.codes.words.tobytes() + index.codes.lengths.tobytes() + index.codes.coder.data
 
 
 def learned(capacity: int = 300, rule: Rule = "reservoir") -> rc.Memory:

@@ -23,13 +23,12 @@ def check_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     return channels, height, width
 
 
-def check_size(size: Sequence[int], shape: tuple[int, int, int], least: int = 1) -> tuple[int, int]:
+def check_size(size: Sequence[int], shape: tuple[int, int, int]) -> tuple[int, int]:
     """``size`` as height and width of a picture that is no larger than images of ``shape``."""
     _, height, width = shape
-    if len(size) != 2 or not (least <= size[0] <= height and least <= size[1] <= width):
-        accepted = f"height and width from ({least}, {least}) to ({height}, {width})"
-        raise ValueError(f"size={tuple(size)}: accepted are {accepted}")
-    return check_at_least("size", size[0], least), check_at_least("size", size[1], least)
+    if len(size) != 2 or not (1 <= size[0] <= height and 1 <= size[1] <= width):
+        raise ValueError(f"size={tuple(size)}: accepted are height and width from (1, 1) to ({height}, {width})")
+    return check_at_least("size", size[0], 1), check_at_least("size", size[1], 1)
 
 
 def check_images(x: torch.Tensor, shape: tuple[int, int, int] | None = None) -> torch.Tensor:

@@ -54,3 +54,13 @@ class LearnedCodec(Codec, Protocol):
     def loss(self, x: torch.Tensor) -> torch.Tensor:
         """The reconstruction error to be made small, averaged over the batch."""
         ...
+
+
+@runtime_checkable
+class PictureCodec(Codec, Protocol):
+    """A codec whose codes are pictures of bits, of the same size for each channel of the image."""
+
+    @property
+    def picture(self) -> tuple[int, int]:
+        """Height and width; variables are pixels, channel after channel, row after row."""
+        ...

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recollect.memory.blocks import BLOCK, CodedBlocks
-from recollect.memory.entropy import WORD, Frequencies
+from recollect.memory.blocks import CodedBlocks
+from recollect.memory.coder import WORD
 from recollect.memory.index import BitArray, integer_rows
 from recollect.memory.segments import segment_slots
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recollect.checks import Integers
-    from recollect.memory.entropy import Codes
+    from recollect.memory.coder import Coder, Codes
     from recollect.memory.index import Rows, Slots
 
 COUNT = np.dtype("<u4")  # of items, at the start of a segment
@@ -59,8 +59,7 @@ class CodedIndex:
     def __init__(
         self,
         budget: Budget,
-        variables: int,
-        categories: int,
+        coder: Coder,
         *,
         code_bits: int,
         label_bits: int,
@@ -68,11 +67,11 @@ class CodedIndex:
         id_bits: int,
     ) -> None:
         self.budget = budget
-        self.codes = CodedBlocks.none(variables, categories)
+        self.codes = CodedBlocks.none(coder)
         self.labels, self.tasks, self.ids = BitArray(0, label_bits), BitArray(0, task_bits), BitArray(0, id_bits)
         self.code_bits = code_bits  # of a code before anything is learned, about
         whole = segment_slots(code_bits + label_bits + task_bits + id_bits)
-        self.segment_slots = -(-whole // BLOCK) * BLOCK
+        self.segment_slots = -(-whole // coder.block) * coder.block
         self.changed = np.empty(0, np.bool_)  # a segment that lost all its records stays, without any
 
     @property
@@ -102,7 +101,7 @@ class CodedIndex:
 
     @property
     def least_budget(self) -> int:
-        """What a record can take while there are no frequencies: with less not even one is sure to fit."""
+        """What a record can take while nothing is known of codes: with less not even one is sure to fit."""
         words = -(-self.code_bits // WORD) + 1
         return WORD * words + 8 * self.codes.lengths.itemsize + self._field_bits(1)
 
@@ -154,8 +153,8 @@ class CodedIndex:
         return True
 
     def learn(self, *, anyway: bool = False) -> bool:
-        """Code all by the frequencies that they have now: if that takes less, or anyway if it fits."""
-        codes = self.codes.with_learned()
+        """Code all by what they are like now: if that takes less, or anyway, by that alone, if it fits."""
+        codes = self.codes.with_learned(anew=anyway)
         better = self._room(codes) >= 0 if anyway else codes.nbytes < self.codes.nbytes
         if better:
             self.codes = codes
@@ -180,14 +179,14 @@ class CodedIndex:
         if stop <= start:
             return np.array(0, COUNT).tobytes()
         fields = [a.buffer[start * a.width // 8 : _bytes(stop, a)] for a in self.arrays.values()]
-        blocks = slice(start // BLOCK, -(-stop // BLOCK))
+        blocks = slice(start // self.codes.block, -(-stop // self.codes.block))
         ends = np.append(0, self.codes.lengths.cumsum(dtype=np.int64))
         words = self.codes.words[ends[blocks.start] : ends[blocks.stop]]
         parts = [np.array(stop - start, COUNT), *fields, _little(self.codes.lengths[blocks]), _little(words)]
         return b"".join(part.tobytes() for part in parts)
 
-    def restore(self, segments: Iterable[tuple[int, bytes]], frequencies: bytes) -> None:
-        """Put back what `segment` gave for each of them, and the frequencies of all."""
+    def restore(self, segments: Iterable[tuple[int, bytes]], known: bytes) -> None:
+        """Put back what `segment` gave for each of them, and what the coder knew of all."""
         codes, arrays = self.codes, [*self.arrays.values()]
         found = [bytearray() for _ in range(len(arrays) + 2)]  # fields, directory, words
         number, count = -1, 0
@@ -195,7 +194,8 @@ class CodedIndex:
             here = int(np.frombuffer(data, COUNT, 1)[0])
             if here > self.segment_slots or (here and count != number * self.segment_slots):
                 raise ValueError(f"{here} records in segment {number}, behind {count}")
-            sizes = [*(_bytes(here, array) for array in arrays), -(-here // BLOCK) * codes.lengths.itemsize, len(data)]
+            directory = -(-here // codes.block) * codes.lengths.itemsize
+            sizes = [*(_bytes(here, array) for array in arrays), directory, len(data)]
             place = COUNT.itemsize
             for part, size in zip(found, sizes, strict=True):
                 part.extend(data[place : place + size])
@@ -204,10 +204,9 @@ class CodedIndex:
         lengths = np.frombuffer(found[-2], _little(codes.lengths).dtype).astype(codes.lengths.dtype)
         words = np.frombuffer(found[-1], _little(codes.words).dtype).astype(np.uint32)
         whole = all(len(part) == _bytes(count, array) for part, array in zip(found[:-2], arrays, strict=True))
-        if not whole or len(lengths) != -(-count // BLOCK) or lengths.sum(dtype=np.int64) != len(words):
+        if not whole or len(lengths) != -(-count // codes.block) or lengths.sum(dtype=np.int64) != len(words):
             raise ValueError(f"segments that are not those of {count} records")
-        table = Frequencies(codes.frequencies.variables, codes.frequencies.categories, frequencies)
-        self.codes = CodedBlocks(table, count, words, lengths)
+        self.codes = CodedBlocks(codes.coder.holding(known), count, words, lengths)
         if self._room(self.codes) < 0:
             raise ValueError(f"more records than {self.budget} allows")
         for part, array in zip(found[:-2], arrays, strict=True):

@@ -9,10 +9,14 @@ import numpy as np
 import torch
 
 from recollect.checks import check_codes
+from recollect.codecs.interface import PictureCodec
+from recollect.memory.entropy import Frequencies
+from recollect.memory.neighbours import Neighbours
 from recollect.packing import Scheme, pack, unpack_checked
 
 if TYPE_CHECKING:
     from recollect.codecs.interface import Codec
+    from recollect.memory.coder import Coder
     from recollect.memory.index import Rows
 
 Coding = Scheme | Literal["entropy"]
@@ -23,6 +27,19 @@ MOST_AT_ONCE, MOST_VALUES = 1000, 1000 * 3 * 64 * 64
 def at_once(codec: Codec) -> int:
     """Images of a codec that go through it at once."""
     return max(1, min(MOST_AT_ONCE, MOST_VALUES // math.prod(codec.shape)))
+
+
+def coder_of(codec: Codec) -> Coder:
+    """What codes of a codec are written with by the scheme "entropy"."""
+    if not isinstance(codec, PictureCodec):
+        return Frequencies(codec.variables, codec.categories)
+    pixels = codec.shape[0] * math.prod(codec.picture)
+    if codec.categories != 2 or codec.variables != pixels:
+        raise ValueError(
+            f"codes of {codec.variables} variables with {codec.categories} values, of a codec whose picture is "
+            f"{codec.picture}: accepted are {pixels} with 2"
+        )
+    return Neighbours(codec.variables, codec.picture)
 
 
 def encoded(codec: Codec, x: torch.Tensor, scheme: Coding) -> Rows:

@@ -9,22 +9,18 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, Self
 
-import constriction
 import numpy as np
 import numpy.typing as npt
 
+from recollect.memory.coder import stream
 from recollect.packing import bits_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from recollect.checks import Integers
+    from recollect.memory.coder import Codes, Words
 
-Codes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint32]
-
-stream: Any = constriction.stream  # pyright: ignore[reportAttributeAccessIssue] # it has no types
-
-WORD = 32  # bits that the coder writes at once
-MOST_BITS = 24  # of one value, however rare the table has it: the precision of the coder
 WIDTHS = range(1, 7)  # bits of a level
 STEPS = (1, 2, 4, 8, 16)  # between two levels, in quarters of an octave
 QUARTERS = np.array([65536, 55109, 46341, 38968])  # 2^16, and a quarter, two and three quarters of an octave below it
@@ -40,13 +36,15 @@ class Frequencies:
     Without ``data`` there is no table, and all values are as frequent.
 
     >>> codes = np.array([[0, 1], [0, 2], [0, 3], [0, 0]] * 50, np.uint8)
-    >>> table = Frequencies.learned(counted(codes, 4))
+    >>> table = Frequencies(2, 4).learned([codes])
     >>> words = table.encode(codes)
-    >>> WORD * len(words), 8 * len(table.data)  # 800 bits without a table, of which half tell nothing
+    >>> 8 * words.nbytes, 8 * len(table.data)  # 800 bits without a table, of which half tell nothing
     (416, 24)
-    >>> np.array_equal(table.decode(words, len(codes)), codes)
+    >>> np.array_equal(table.decode([words], [len(codes)]), codes)
     True
     """
+
+    block = 64
 
     def __init__(self, variables: int, categories: int, data: bytes = b"") -> None:
         self.variables, self.categories, self.data = variables, categories, data
@@ -56,10 +54,14 @@ class Frequencies:
             if not known or len(data) != _table_bytes(variables, categories, width):
                 raise ValueError(f"{len(data)} bytes that are no frequencies of {variables} x {categories} values")
 
-    @classmethod
-    def learned(cls, counts: Integers) -> Self:
-        """The table with which values that came so often, variables x categories, take fewest bits with its own."""
-        variables, categories = counts.shape
+    def holding(self, data: bytes) -> Self:
+        """Those of another table."""
+        return type(self)(self.variables, self.categories, data)
+
+    def learned(self, parts: Iterable[Codes], *, anew: bool = True) -> Self:
+        """The table with which these codes take fewest bits with its own."""
+        variables, categories = self.variables, self.categories
+        counts = sum((counted(codes, categories) for codes in parts), np.zeros((variables, categories), np.int64))
         items = counts.sum(1, keepdims=True)
         best, fewest = b"", int(counts.sum()) * math.log2(categories)
         least = (counts * np.log2(np.maximum(items, 1) / np.maximum(counts, 1))).sum()  # with any table
@@ -75,7 +77,7 @@ class Frequencies:
                 bits = own + (counts * np.log2(frequencies.sum(1, keepdims=True) / frequencies)).sum()
                 if bits < fewest:
                     best, fewest = _packed(levels, counts.argmax(1), width, number), bits
-        return cls(variables, categories, best)
+        return self.holding(best)
 
     # Made when it is first used: it takes many times the bits of the table, which opening a file must not.
 
@@ -100,8 +102,11 @@ class Frequencies:
             encoder.encode(values, model)
         return encoder.get_compressed()
 
-    def decode(self, words: Words, count: int) -> Codes:
-        """``count`` codes back."""
+    def decode(self, blocks: Sequence[Words], counts: Sequence[int]) -> Codes:
+        """Blocks of so many codes back, one behind the other."""
+        return np.concatenate([self._decoded(*block) for block in zip(blocks, counts, strict=True)])
+
+    def _decoded(self, words: Words, count: int) -> Codes:
         decoder = stream.queue.RangeDecoder(words)
         try:
             values = [decoder.decode(model, count) for model in self._models]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from recollect.memory.blocks import BLOCK
-
 if TYPE_CHECKING:
     from recollect.checks import Integers
     from recollect.memory.coded_index import CodedIndex, Records
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 Keys = npt.NDArray[np.uint64]
 
 MOST = 2**64 - 1  # the largest key
-GROWN, STALE = 4, 16  # frequencies are learned anew if one in so many items is new: while there is room, and without
+GROWN, STALE = 4, 16  # what codes are like is learned anew if one in so many is new: while there is room, and without
 
 
 class Keyed:
@@ -37,7 +35,7 @@ class Keyed:
     def __init__(self, index: CodedIndex, salt: int, *, by_class: bool) -> None:
         self.index, self.salt, self.by_class = index, salt, by_class
         self.limits: dict[int, int] = {}  # by class, or for 0 if that of all
-        self.fresh = 0  # items that came since frequencies were learned
+        self.fresh = 0  # items that came since that was learned
 
     @property
     def held(self) -> int:
@@ -56,7 +54,7 @@ class Keyed:
         """Hold these examples as far as there is room for them, or items that go before them."""
         start = 0
         while start < len(ids):
-            stop = start + BLOCK - self.held % BLOCK  # up to the end of a block
+            stop = start + self.index.codes.block - self.held % self.index.codes.block  # up to the end of a block
             part = start + self.wanted(ids[start:stop], labels[start:stop])
             if len(part) and not self._put(records.some(part)):
                 for row in part[:, None]:
@@ -82,7 +80,7 @@ class Keyed:
         return done
 
     def _learn_if_new(self, share: int) -> bool:
-        """Learn frequencies if at least one in ``share`` items is new."""
+        """Learn what codes are like if at least one in ``share`` items is new."""
         due = self.fresh > 0 and share * self.fresh >= self.held
         if due:
             self.index.learn()
@@ -116,7 +114,7 @@ class Keyed:
         return labels if self.by_class else np.zeros(len(labels), np.int64)
 
     def forget(self, ranks: Integers) -> None:
-        """The last items move to the slots that are free now. What is gone has no part in the frequencies either."""
+        """The last items move to the slots that are free now. What is gone has no part in what is learned either."""
         self._drop(ranks)
         while not self.index.learn(anyway=True):
             self._drop(np.array([self._first_to_go(*self._keys_and_groups(np.arange(self.held)))]))

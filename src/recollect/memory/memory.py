@@ -23,7 +23,7 @@ from recollect.codecs.interface import Codec
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
 from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
-from recollect.memory.coding import Coding, at_once, decoded, encoded
+from recollect.memory.coding import Coding, at_once, coder_of, decoded, encoded
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
@@ -134,7 +134,7 @@ class Memory:
         self._index: PackedIndex | CodedIndex
         self._admission: Admission | Keyed
         if scheme == "entropy":
-            self._index = coded_index(room, codec.variables, codec.categories, widths)
+            self._index = coded_index(room, coder_of(codec), widths)
             self._admission = self._keyed(admission, self._index)
         else:
             self.capacity = items(room, widths)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from recollect.budget import BudgetError
 from recollect.checks import check_at_least
 from recollect.memory.coded_index import Budget, CodedIndex
 from recollect.memory.index import PackedIndex
+
+if TYPE_CHECKING:
+    from recollect.memory.coder import Coder
 
 Room = Mapping[str, int | None]  # capacity, capacity_bits or code_bits, of which one is given
 
@@ -30,7 +34,7 @@ def items(room: Room, widths: dict[str, int]) -> int:
     return count
 
 
-def coded_index(room: Room, variables: int, categories: int, widths: dict[str, int]) -> CodedIndex:
+def coded_index(room: Room, coder: Coder, widths: dict[str, int]) -> CodedIndex:
     """An index for items that differ in size."""
     name, given = _given(room)
     if name == "capacity":
@@ -38,7 +42,7 @@ def coded_index(room: Room, variables: int, categories: int, widths: dict[str, i
             f"capacity={given} and scheme='entropy', with which items differ in size: "
             f"accepted are code_bits and capacity_bits"
         )
-    index = CodedIndex(Budget(given, codes_alone=name == "code_bits"), variables, categories, **widths)
+    index = CodedIndex(Budget(given, codes_alone=name == "code_bits"), coder, **widths)
     if given < index.least_budget:
         raise BudgetError(f"{name}={given}: accepted is room for at least one item, {index.least_budget} bits")
     return index

@@ -59,7 +59,7 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
     }
     parts = {"memory": json.dumps(state).encode()}
     if coded:
-        parts["frequencies"] = index.codes.frequencies.data
+        parts["frequencies"] = index.codes.coder.data
     if isinstance(codec, nn.Module):
         parts["codec"] = tensors_to_bytes(codec.state_dict())
     return parts

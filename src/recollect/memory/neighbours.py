@@ -1,0 +1,201 @@
+"""Codes that are pictures of bits, in fewer bits: what stands around a pixel says what the pixel is.
+
+How, is learned from codes by a network so small that it is kept with them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+
+from recollect.memory.coder import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recollect.memory.coder import Codes, Words
+
+Numbers = npt.NDArray[np.float32]  # whole ones, below 2^24: sums and products of these are exact in any order
+
+REACH = 2  # a pixel is judged by those so far to its left, and up to so many rows above, so far to both sides
+BEFORE = [(down, across) for down in range(-REACH, 1) for across in range(-REACH, REACH + 1) if (down, across) < (0, 0)]
+PLACE = 16  # where a pixel is, from -16 to 16, down and across, and the squares of both
+SEEN = len(BEFORE) + 4 + 1  # with a one, for the bias
+HIDDEN = 16
+UNIT = 32  # a weight of 1
+BYTES = (SEEN + 1) * HIDDEN + 1
+LEVELS = 16  # of a logit of 1, as it is looked up
+MOST = 8 * LEVELS  # the largest that is told from larger ones
+CHANCES = np.array([round(2**12 / (1 + math.exp(-level / LEVELS))) for level in range(-MOST, MOST + 1)]) / 2**12
+
+EXAMPLES = 1024  # that a network is trained on at most
+BATCH = 64
+COLD, WARM = (300, 0.05), (100, 0.01)  # steps and learning rate: of a new network, and of one that learns on
+
+
+class Neighbours:
+    """How likely each pixel is to be 1, and the range coder that goes by it.
+
+    A network with 16 hidden units sees the 12 pixels around that come before, and where it is. Its weights are whole
+    numbers, a byte each, and all that is computed from them is exact: what one machine writes another reads. Without
+    ``data`` there is no network, and 0 and 1 are as likely.
+
+    Args:
+        variables: pixels of a code, channel after channel, row after row.
+        picture: height and width.
+        data: the weights.
+
+    >>> lines = np.arange(12) // 3 == np.random.default_rng(0).integers(4, size=(500, 12, 1))  # three pixels a row
+    >>> codes = lines.reshape(500, 144).astype(np.uint8)
+    >>> coder = Neighbours(144, (12, 12)).learned([codes])
+    >>> words = coder.encode(codes)
+    >>> 8 * words.nbytes / 500 < 30  # of 144 bits, of which 24 tell something
+    True
+    >>> np.array_equal(coder.decode([words], [500]), codes)
+    True
+    """
+
+    categories = 2
+    block = 32  # decoding takes longer than by frequencies
+
+    def __init__(self, variables: int, picture: tuple[int, int], data: bytes = b"") -> None:
+        self.variables, self.picture, self.data = variables, picture, data
+        if data and len(data) != BYTES:
+            raise ValueError(f"{len(data)} bytes that are no weights: accepted are {BYTES}")
+
+    def holding(self, data: bytes) -> Self:
+        """That of another network."""
+        return type(self)(self.variables, self.picture, data)
+
+    def learned(self, parts: Iterable[Codes], *, anew: bool = True) -> Self:
+        """The network trained on with these codes; none if it does not make up for its own bits."""
+        codes = _some([self._pictures(part) for part in parts])
+        raw, own = codes.size, 8 * BYTES
+        if raw <= own:
+            return self.holding(b"")
+        start = None if anew or not self.data else np.frombuffer(self.data, np.int8) / UNIT
+        learned = self.holding(_trained(codes, self._places, start))
+        chances = learned._chances(codes)
+        bits = -np.log2(np.where(codes.reshape(chances.shape), chances, 1 - chances)).sum()
+        return learned if bits + own < raw else self.holding(b"")
+
+    def encode(self, codes: Codes) -> Words:
+        """Codes, n x variables, one diagonal after the other."""
+        pictures = self._pictures(codes)
+        chances, flat = self._chances(pictures), pictures.reshape(len(pictures), -1)
+        values, likely = (np.concatenate([of[:, wave].ravel() for wave in self._waves]) for of in (flat, chances))
+        encoder = stream.queue.RangeEncoder()
+        encoder.encode(values.astype(np.int32), stream.model.Bernoulli(perfect=False), likely)
+        return encoder.get_compressed()
+
+    def decode(self, blocks: Sequence[Words], counts: Sequence[int]) -> Codes:
+        """Blocks of so many codes back, all of them diagonal by diagonal."""
+        height, width = self.picture
+        rows = np.cumsum([0, *counts]) * (self.variables // (height * width))
+        canvas = _framed(np.zeros((rows[-1], height, width), np.float32))
+        across = canvas.shape[2]
+        flat, inside = canvas.reshape(len(canvas), -1), REACH * across + REACH
+        before = np.array([row * across + column for row, column in BEFORE])
+        decoders = [stream.queue.RangeDecoder(words) for words in blocks]
+        coin = stream.model.Bernoulli(perfect=False)
+        for wave in self._waves:
+            at = inside + wave // width * across + wave % width
+            chances = self._judged(flat[:, at[:, None] + before], wave)
+            for decoder, start, stop in zip(decoders, rows, rows[1:], strict=False):
+                try:
+                    values = decoder.decode(coin, chances[start:stop].ravel())
+                except AssertionError as error:
+                    raise ValueError(f"a block of words that no {stop - start} pictures are coded in") from error
+                flat[start:stop, at] = values.reshape(stop - start, len(wave))
+        return canvas[:, REACH:, REACH:-REACH].astype(np.uint8).reshape(-1, self.variables)
+
+    def _pictures(self, codes: Codes) -> Codes:
+        """Each channel by itself."""
+        return codes.reshape(-1, *self.picture)
+
+    def _chances(self, pictures: Codes) -> npt.NDArray[np.float64]:
+        """How likely each pixel is to be 1, by those before it."""
+        return self._judged(_around(pictures), np.arange(pictures[:1].size))
+
+    def _judged(self, seen: Numbers, pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """How likely these pixels are to be 1, by what is around them, n x pixels x BEFORE."""
+        if not self.data:
+            return np.full(seen.shape[:2], 0.5)
+        first, places, second, bias = self._weights
+        hidden = (seen.reshape(-1, len(BEFORE)) @ first).reshape(len(seen), -1, HIDDEN) + places[pixels]
+        hidden = np.floor(np.maximum(hidden, 0) / PLACE).reshape(-1, HIDDEN)  # by UNIT
+        levels = np.floor((hidden @ second + bias) * LEVELS / UNIT**2)
+        return CHANCES[np.clip(levels, -MOST, MOST).astype(np.int64) + MOST].reshape(seen.shape[:2])
+
+    @functools.cached_property
+    def _weights(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Those of pixels, what hidden units have from the place alone, those of hidden units, and the last bias."""
+        weights = np.frombuffer(self.data, np.int8).astype(np.float32)
+        first, second = weights[: SEEN * HIDDEN].reshape(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
+        places = self._places @ first[len(BEFORE) :]
+        return PLACE * first[: len(BEFORE)], places, second[:HIDDEN], UNIT * second[HIDDEN:]
+
+    @functools.cached_property
+    def _places(self) -> Numbers:
+        """Where each pixel is, pixels x 5."""
+        down, across = (PLACE * (2 * np.arange(size) - size + 1) // size for size in self.picture)
+        down, across = (of.ravel() for of in np.meshgrid(down, across, indexing="ij"))
+        columns = (down, across, down**2 // PLACE, across**2 // PLACE, np.full_like(down, PLACE))
+        return np.stack(columns, 1).astype(np.float32)
+
+    @functools.cached_property
+    def _waves(self) -> list[npt.NDArray[np.intp]]:
+        """Pixels that do not see each other, on diagonals; all that they see is on earlier ones."""
+        height, width = self.picture
+        time = np.add.outer((REACH + 1) * np.arange(height), np.arange(width)).ravel()
+        return [np.flatnonzero(time == moment) for moment in range(time[-1] + 1)]
+
+
+def _some(parts: list[Codes]) -> Codes:
+    """Evenly spaced ones, if they are many."""
+    pictures = np.concatenate(parts) if parts else np.empty((0, 1, 1), np.uint8)
+    return pictures[:: -(-len(pictures) // EXAMPLES) or 1]
+
+
+def _framed(pictures: npt.NDArray[np.float32]) -> Numbers:
+    """With zeros above and at both sides."""
+    return np.pad(pictures, ((0, 0), (REACH, 0), (REACH, REACH)))
+
+
+def _around(pictures: Codes) -> Numbers:
+    """What is before each pixel, n x pixels x BEFORE."""
+    (count, height, width), framed = pictures.shape, _framed(pictures.astype(np.float32))
+    shifted = [framed[:, REACH + row :, REACH + column :][:, :height, :width] for row, column in BEFORE]
+    return np.stack(shifted, 3).reshape(count, height * width, len(BEFORE))
+
+
+def _trained(pictures: Codes, places: Numbers, start: npt.NDArray[np.float64] | None) -> bytes:
+    """Weights with which the bits of pictures are few, from others on or from random ones."""
+    seen, where = torch.from_numpy(_around(pictures)), torch.from_numpy(places) / PLACE
+    wanted = torch.from_numpy(pictures.reshape(len(pictures), -1).astype(np.float32))
+    draws = torch.Generator().manual_seed(0)
+    steps, rate = COLD if start is None else WARM
+    weights = 0.3 * torch.randn(BYTES, generator=draws) if start is None else torch.from_numpy(start).float()
+    weights.requires_grad_()
+    optimiser = torch.optim.Adam([weights], rate)
+    most = 127 / UNIT
+    with torch.enable_grad():
+        for step in range(steps):
+            optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
+            rows = torch.randint(len(seen), (BATCH,), generator=draws)
+            first, second = weights[: SEEN * HIDDEN].view(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
+            hidden = (seen[rows] @ first[: len(BEFORE)] + where @ first[len(BEFORE) :]).relu()
+            logits = hidden @ second[:HIDDEN] + second[HIDDEN]
+            loss = F.binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / BATCH
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            with torch.no_grad():
+                weights.clamp_(-most, most)
+    return (weights.detach() * UNIT).round().to(torch.int8).numpy().tobytes()
