@@ -223,7 +223,7 @@ def test_teacher_and_codec_are_made_once_and_a_stopped_run_goes_on(tmp_path: Pat
     run_all(SMALL, TINY, tmp_path)
     assert len(made) == 2 * len(SMALL.rows) + 1  # the student that was stopped began again, no other
     kinds = [path.name.split("-")[0] for path in (tmp_path / "shared").glob("*.safetensors")]
-    assert sorted(kinds) == ["codec"] * 2 + ["student"] * 8 + ["teacher"]
+    assert sorted(kinds) == ["codec"] * 4 + ["student"] * 8 + ["teacher"]
     unbroken = tmp_path / "unbroken"
     run_all(SMALL, TINY, unbroken)
     for path in (tmp_path / "small").rglob("seed0.json"):
@@ -241,7 +241,7 @@ def test_runs_side_by_side_share_what_they_need(tmp_path: Path):
     few = replace(SMALL, rows=SMALL.rows[:2])
     run_all(few, TINY, tmp_path, workers=2)
     kinds = [path.name.split("-")[0] for path in (tmp_path / "shared").glob("*.safetensors")]
-    assert sorted(kinds) == ["codec"] * 2 + ["student"] * 4 + ["teacher"]
+    assert sorted(kinds) == ["codec"] * 4 + ["student"] * 4 + ["teacher"]
     one, two = (json.loads(path.read_text()) for path in sorted(tmp_path.rglob("seed0.json")))
     assert one["teacher"] == two["teacher"]
     assert one["codec"] == two["codec"]

@@ -11,7 +11,7 @@ import torch
 
 import recollect as rc
 from recollect.distillation import DecodedSampling
-from recollect.lab.codec_training import tuned
+from recollect.lab.codec_training import eager, tuned
 from recollect.lab.experiment import Run
 from recollect.lab.shelf import Part
 from recollect.lab.student import around, curve, marks
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.lab.job import Job
     from recollect.lab.lesson import Lesson, Material, Shown
 
+TRIAL = 0.2  # share of the training images that a learning rate of a codec is tried on
 WRITTEN = 1000  # images that are encoded at once
 
 
@@ -91,11 +92,13 @@ class Classroom:
         job, row = self.job, self.job.row
         if not row.learns:
             return row.codec(self.lesson.shape, **row.code), None
+        more = {} if job.profile.paper_codec else eager(row.codec)
         return tuned(
-            lambda: row.codec(self.lesson.shape, **row.code, seed=job.seed).to(job.device),
+            lambda: row.codec(self.lesson.shape, **row.code, **more, seed=job.seed).to(job.device),
             self.material.train.images,
             f"{self.lesson.name} of {len(self.material.classes)} tasks, to be distilled",
             learning_rates=row.codec_rates,
+            trial_images=round(TRIAL * len(self.material.train)),
             trial_epochs=1,
             epochs=job.profile.codec_epochs,
             seed=job.seed,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from recollect.codecs.autoencoder import DiscreteAutoencoder
 from recollect.codecs.convolutional import ConvolutionalAutoencoder
 from recollect.distillation import reconstruction_distortion
 from recollect.lab.shelf import Part
@@ -66,30 +67,33 @@ def tuned(
     source: str,
     *,
     learning_rates: Sequence[float],
+    trial_images: int,
     trial_epochs: int,
     epochs: int,
     seed: int,
     shelf: Shelf,
     report: Report = lambda step, state: None,
 ) -> tuple[C, dict[str, Any]]:
-    """Try each learning rate for a few epochs, and train with the best anew for all of them.
+    """Try each learning rate for a few epochs on some images, and train with the best anew on all, for all epochs.
 
     Returns the codec and what is known of it: its ``distortion``, ``learning_rate``, ``tried``, which are the
     distortions of the trials by learning rate, and the ``seconds`` of all training.
     """
 
-    def attempt(rate: float, epochs: int) -> tuple[C, dict[str, Any]]:
+    def attempt(rate: float, some: torch.Tensor, epochs: int) -> tuple[C, dict[str, Any]]:
         codec = make()
-        return codec, trained(codec, images, source, epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf)
+        return codec, trained(codec, some, source, epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf)
 
     tried: dict[float, dict[str, Any]] = {}
     for number, rate in enumerate(learning_rates, 1):
-        tried[rate] = attempt(rate, trial_epochs)[1]
+        tried[rate] = attempt(rate, images[:trial_images], trial_epochs)[1]
         report(number, f"learning rate {rate:g}: distortion {tried[rate]['distortion'] or math.nan:.4f}")
     rate = best(tried)
-    codec, known = attempt(rate, epochs)
+    codec, known = attempt(rate, images, epochs)
     report(len(tried) + 1, f"distortion {known['distortion'] or math.nan:.4f}")
-    seconds = sum(trial["seconds"] for trial in tried.values()) + (known["seconds"] if epochs > trial_epochs else 0)
+    seconds = sum(trial["seconds"] for trial in tried.values())
+    if known != tried[rate]:  # a training of its own
+        seconds += known["seconds"]
     tried_out = {f"{rate:g}": trial["distortion"] for rate, trial in tried.items()}
     return codec, {
         "distortion": known["distortion"],
@@ -97,6 +101,11 @@ def tuned(
         "tried": tried_out,
         "seconds": seconds,
     }
+
+
+def eager(codec: type[Any]) -> dict[str, Any]:
+    """Arguments with which a codec of this kind learns in a few epochs what the paper's learns in hundreds."""
+    return {"normalised": True} | ({"stochastic": False} if issubclass(codec, DiscreteAutoencoder) else {})
 
 
 def distortion(codec: Codec, images: torch.Tensor) -> float | None:

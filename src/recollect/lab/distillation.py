@@ -77,10 +77,16 @@ QUICK = DistillationProfile(
 # Ten recollections a step, where the paper takes one; teacher and codec end their training in few epochs, where the
 # paper takes 500. All four experiments on MNIST share teachers, codecs and the students that they have in common.
 STANDARD = DistillationProfile(
-    name="standard", seeds=5, teacher_epochs=20, codec_epochs=12, episodes=100_000, batch_size=10
+    name="standard", seeds=5, teacher_epochs=20, codec_epochs=10, episodes=100_000, batch_size=10
 )
 PROTOCOL = DistillationProfile(
-    name="paper", seeds=5, teacher_epochs=500, codec_epochs=500, episodes=100_000, batch_size=1
+    name="paper",
+    seeds=5,
+    teacher_epochs=500,
+    codec_epochs=500,
+    paper_codec=True,
+    episodes=100_000,
+    batch_size=1,
 )
 NOTE = (
     "Test accuracy in percent after so many episodes, one recollection each. Of both learning rates the one that is "

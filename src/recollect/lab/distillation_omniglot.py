@@ -64,6 +64,7 @@ PROTOCOL = replace(
     seeds=5,
     teacher_epochs=500,
     codec_epochs=500,
+    paper_codec=True,
     episodes=MILLION,
     batch_size=1,
     learning_rates=(1e-4,),

@@ -10,8 +10,8 @@ from torch import nn
 
 import recollect as rc
 from recollect.budget import filters_of, raw_bits
-from recollect.lab.classroom import Classroom, DistillationRun
-from recollect.lab.compressing import FILTER, FILTER_PAIR, IMAGE
+from recollect.lab.classroom import TRIAL, Classroom, DistillationRun
+from recollect.lab.compressing import EAGER, FILTER, FILTER_PAIR, IMAGE
 from recollect.lab.experiment import Experiment, Profile, Row, Settings, silent
 from recollect.lab.lesson import MNIST
 from recollect.lab.student import FORWARD, core_seconds, marks
@@ -39,7 +39,7 @@ class DistillationRow(Row):
     share: float = 1.0  # of the training images that are kept, drawn at random
     codec: type[Any] = rc.RawPixels
     code: Settings = field(default_factory=dict)
-    codec_rates: tuple[float, ...] = (1e-2, 1e-3)  # learning rates of a codec that learns: the better one is taken
+    codec_rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)  # learning rates of a codec that learns: the best is taken
     sampling: tuple[str, ...] = ()  # around buffer sampling, or in its place, as `student.around` names them
     paper: dict[int, float] = field(default_factory=dict)  # accuracy in the paper after so many episodes, in percent
 
@@ -65,6 +65,7 @@ class DistillationProfile(Profile):
     tasks: int | None = None  # at most
     teacher_epochs: int
     codec_epochs: int
+    paper_codec: bool = False  # to the parameter, which wants hundreds of epochs
     episodes: int  # recollections that a student is shown
     batch_size: int  # recollections in a step of the student
     learning_rates: tuple[float, ...] = (1e-3, 1e-4)
@@ -108,7 +109,8 @@ class Distilling(Experiment[DR, DP, DU]):
         if row.learns:
             f = filters_of(**row.code)
             image = IMAGE + FILTER * f + FILTER_PAIR * f**2
-            codec = (len(row.codec_rates) + profile.codec_epochs) * examples * image
+            codec = (len(row.codec_rates) * TRIAL + profile.codec_epochs) * examples * image
+            codec *= 1 if profile.paper_codec else EAGER
             seconds += codec / max(1, sum(other.code == row.code for other in rows)) + FORWARD * examples * image
         return seconds
 
