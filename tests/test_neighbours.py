@@ -54,7 +54,7 @@ pictures = {"height": st.integers(1, 9), "width": st.integers(1, 9), "channels":
 def test_a_pixel_is_as_likely_as_the_network_written_out_says(height: int, width: int, channels: int, seed: int):
     coder = Neighbours(channels * height * width, (height, width), any_weights(seed))
     codes = blots(2, height, width, channels, seed)
-    found = coder._chances(coder._pictures(codes)).reshape(-1, height, width)
+    found = coder._chances(coder._pictures(codes)).T.reshape(-1, height, width)
     expected = [
         [[chance(coder, picture, row, column) for column in range(width)] for row in range(height)]
         for picture in codes.reshape(-1, height, width)

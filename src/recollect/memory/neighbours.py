@@ -81,57 +81,64 @@ class Neighbours:
             return self.holding(b"")
         start = None if anew or not self.data else np.frombuffer(self.data, np.int8) / UNIT
         learned = self.holding(_trained(codes, self._places, start))
-        chances = learned._chances(codes)
+        chances = learned._chances(codes).T
         bits = -np.log2(np.where(codes.reshape(chances.shape), chances, 1 - chances)).sum()
         return learned if bits + own < raw else self.holding(b"")
 
     def encode(self, codes: Codes) -> Words:
         """Codes, n x variables, one diagonal after the other."""
         pictures = self._pictures(codes)
-        chances, flat = self._chances(pictures), pictures.reshape(len(pictures), -1)
-        values, likely = (np.concatenate([of[:, wave].ravel() for wave in self._waves]) for of in (flat, chances))
+        order = np.concatenate(self._waves)
+        chances = self._chances(pictures)[order].ravel()
+        values = pictures.reshape(len(pictures), -1).T[order].ravel().astype(np.int32)
         encoder = stream.queue.RangeEncoder()
-        encoder.encode(values.astype(np.int32), stream.model.Bernoulli(perfect=False), likely)
+        encoder.encode(values, stream.model.Bernoulli(perfect=False), chances)
         return encoder.get_compressed()
 
     def decode(self, blocks: Sequence[Words], counts: Sequence[int]) -> Codes:
         """Blocks of so many codes back, all of them diagonal by diagonal."""
         height, width = self.picture
-        rows = np.cumsum([0, *counts]) * (self.variables // (height * width))
-        canvas = _framed(np.zeros((rows[-1], height, width), np.float32))
-        across = canvas.shape[2]
-        flat, inside = canvas.reshape(len(canvas), -1), REACH * across + REACH
+        columns = np.cumsum([0, *counts]) * (self.variables // (height * width))
+        canvas = _framed(np.zeros((height, width, columns[-1]), np.float32))
+        across, flat = canvas.shape[1], canvas.reshape(-1, columns[-1])
         before = np.array([row * across + column for row, column in BEFORE])
         decoders = [stream.queue.RangeDecoder(words) for words in blocks]
         coin = stream.model.Bernoulli(perfect=False)
         for wave in self._waves:
-            at = inside + wave // width * across + wave % width
-            chances = self._judged(flat[:, at[:, None] + before], wave)
-            for decoder, start, stop in zip(decoders, rows, rows[1:], strict=False):
+            at = (REACH + wave // width) * across + REACH + wave % width
+            chances = self._judged(flat[at[:, None] + before], wave)
+            for decoder, start, stop in zip(decoders, columns, columns[1:], strict=False):
                 try:
-                    values = decoder.decode(coin, chances[start:stop].ravel())
+                    values = decoder.decode(coin, chances[:, start:stop].ravel())
                 except AssertionError as error:
                     raise ValueError(f"a block of words that no {stop - start} pictures are coded in") from error
-                flat[start:stop, at] = values.reshape(stop - start, len(wave))
-        return canvas[:, REACH:, REACH:-REACH].astype(np.uint8).reshape(-1, self.variables)
+                flat[at, start:stop] = values.reshape(len(wave), -1)
+        pictures = canvas[REACH:, REACH:-REACH].astype(np.uint8)
+        return np.moveaxis(pictures, 2, 0).reshape(-1, self.variables)
 
     def _pictures(self, codes: Codes) -> Codes:
         """Each channel by itself."""
         return codes.reshape(-1, *self.picture)
 
     def _chances(self, pictures: Codes) -> npt.NDArray[np.float64]:
-        """How likely each pixel is to be 1, by those before it."""
-        return self._judged(_around(pictures), np.arange(pictures[:1].size))
+        """How likely each pixel is to be 1, by those before it, pixels x n."""
+        return self._judged(_around(pictures), np.arange(pictures[0].size))
 
     def _judged(self, seen: Numbers, pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """How likely these pixels are to be 1, by what is around them, n x pixels x BEFORE."""
+        """How likely these pixels are to be 1, by what is around them, pixels x BEFORE x n. The n lie together."""
         if not self.data:
-            return np.full(seen.shape[:2], 0.5)
+            return np.full((len(seen), seen.shape[2]), 0.5)
         first, places, second, bias = self._weights
-        hidden = (seen.reshape(-1, len(BEFORE)) @ first).reshape(len(seen), -1, HIDDEN) + places[pixels]
-        hidden = np.floor(np.maximum(hidden, 0) / PLACE).reshape(-1, HIDDEN)  # by UNIT
-        levels = np.floor((hidden @ second + bias) * LEVELS / UNIT**2)
-        return CHANCES[np.clip(levels, -MOST, MOST).astype(np.int64) + MOST].reshape(seen.shape[:2])
+        hidden = first @ seen
+        hidden += places[pixels, :, None]
+        np.maximum(hidden, 0, out=hidden)
+        hidden /= PLACE
+        np.floor(hidden, out=hidden)  # by UNIT
+        levels = second @ hidden
+        levels += bias
+        levels *= LEVELS / UNIT**2
+        np.floor(levels, out=levels)
+        return CHANCES[np.clip(levels, -MOST, MOST).astype(np.int64) + MOST]
 
     @functools.cached_property
     def _weights(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
@@ -139,7 +146,7 @@ class Neighbours:
         weights = np.frombuffer(self.data, np.int8).astype(np.float32)
         first, second = weights[: SEEN * HIDDEN].reshape(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
         places = self._places @ first[len(BEFORE) :]
-        return PLACE * first[: len(BEFORE)], places, second[:HIDDEN], UNIT * second[HIDDEN:]
+        return PLACE * first[: len(BEFORE)].T, places, second[:HIDDEN], UNIT * second[HIDDEN:]
 
     @functools.cached_property
     def _places(self) -> Numbers:
@@ -163,21 +170,22 @@ def _some(parts: list[Codes]) -> Codes:
     return pictures[:: -(-len(pictures) // EXAMPLES) or 1]
 
 
-def _framed(pictures: npt.NDArray[np.float32]) -> Numbers:
-    """With zeros above and at both sides."""
-    return np.pad(pictures, ((0, 0), (REACH, 0), (REACH, REACH)))
+def _framed(pictures: Numbers) -> Numbers:
+    """Height x width x n, with zeros above and at both sides."""
+    return np.pad(pictures, ((REACH, 0), (REACH, REACH), (0, 0)))
 
 
 def _around(pictures: Codes) -> Numbers:
-    """What is before each pixel, n x pixels x BEFORE."""
-    (count, height, width), framed = pictures.shape, _framed(pictures.astype(np.float32))
-    shifted = [framed[:, REACH + row :, REACH + column :][:, :height, :width] for row, column in BEFORE]
-    return np.stack(shifted, 3).reshape(count, height * width, len(BEFORE))
+    """What is before each pixel, pixels x BEFORE x n."""
+    count, height, width = pictures.shape
+    framed = _framed(np.moveaxis(pictures, 0, 2).astype(np.float32))
+    shifted = [framed[REACH + row :, REACH + column :][:height, :width] for row, column in BEFORE]
+    return np.stack(shifted, 2).reshape(height * width, len(BEFORE), count)
 
 
 def _trained(pictures: Codes, places: Numbers, start: npt.NDArray[np.float64] | None) -> bytes:
     """Weights with which the bits of pictures are few, from others on or from random ones."""
-    seen, where = torch.from_numpy(_around(pictures)), torch.from_numpy(places) / PLACE
+    seen, where = torch.from_numpy(_around(pictures)).permute(2, 0, 1).contiguous(), torch.from_numpy(places) / PLACE
     wanted = torch.from_numpy(pictures.reshape(len(pictures), -1).astype(np.float32))
     draws = torch.Generator().manual_seed(0)
     steps, rate = COLD if start is None else WARM
