@@ -161,7 +161,7 @@ class Neighbours:
         """Pixels that do not see each other, on diagonals; all that they see is on earlier ones."""
         height, width = self.picture
         time = np.add.outer((REACH + 1) * np.arange(height), np.arange(width)).ravel()
-        return [np.flatnonzero(time == moment) for moment in range(time[-1] + 1)]
+        return [np.flatnonzero(time == moment) for moment in np.unique(time)]
 
 
 def _some(parts: list[Codes]) -> Codes:
