@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.harness import report, seconds
-from recollect import Memory, ResizedPixels
+from recollect import Codec, Memory, ResizedPixels, Sketch
 from recollect.streams import mnist_rotations
 
 if TYPE_CHECKING:
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from recollect.streams import Task
 
 SHAPE, BITS = (1, 28, 28), 10 * 28 * 28 * 8  # for codes and their tables: what ten images take
-CODES = (((10, 10), 1), ((7, 7), 2), ((6, 6), 4))  # height and width, bits a pixel
+CODECS: dict[str, Codec] = {
+    "pixels 10x10, 1 bit": ResizedPixels(SHAPE, size=(10, 10), bits=1),
+    "pixels 14x14, 1 bit": ResizedPixels(SHAPE, size=(14, 14), bits=1),
+    "pixels 7x7, 2 bits": ResizedPixels(SHAPE, size=(7, 7), bits=2),
+    "pixels 6x6, 4 bits": ResizedPixels(SHAPE, size=(6, 6), bits=4),
+    "sketch 14x14": Sketch(SHAPE, size=(14, 14), threshold=0.5, filters=0),
+}
 SCHEMES: tuple[Coding, Coding] = ("radix", "entropy")
 TASKS, EXAMPLES = 20, 1000
 
 
-def filled(codec: ResizedPixels, scheme: Coding, stream: list[Task]) -> tuple[Memory, float]:
+def filled(codec: Codec, scheme: Coding, stream: list[Task]) -> tuple[Memory, float]:
     """A memory that has seen all of a stream, and milliseconds that it took to write ten examples."""
     memory = Memory(codec, code_bits=BITS, scheme=scheme, classes=10, tasks=TASKS)
     started = time.perf_counter()
@@ -42,10 +48,8 @@ def entropy(memory: Memory) -> float:
 def main() -> None:
     stream = mnist_rotations(seed=0, tasks=TASKS, train_examples=EXAMPLES)
     rows = []
-    for size, bits in CODES:
-        name = f"{size[0]}x{size[1]}, {bits} bit"
+    for name, codec in CODECS.items():
         Console(stderr=True).print(f"filling memories of {name}")
-        codec = ResizedPixels(SHAPE, size=size, bits=bits)
         (radix, usual), (memory, writing) = (filled(codec, scheme, stream) for scheme in SCHEMES)
         sampling, usually = (1e3 * seconds(lambda each=each: each.sample(75)) for each in (memory, radix))
         bill = memory.footprint()

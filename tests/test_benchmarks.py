@@ -21,7 +21,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)  # more of them would wait for busy cores
     monkeypatch.setattr(packing, "ITEMS", 5)
     monkeypatch.setattr(memory, "SIZES", (200, 400))
-    monkeypatch.setattr(entropy, "CODES", (((10, 10), 1),))
+    monkeypatch.setattr(entropy, "CODECS", {name: entropy.CODECS[name] for name in [*entropy.CODECS][::4]})
     monkeypatch.setattr(entropy, "TASKS", 2)
     monkeypatch.setattr(entropy, "EXAMPLES", 100)
     monkeypatch.setattr(replay, "MODELS", [("MLP", MLP, (1, 28, 28), 2, 1), ("ResNet-18", resnet, (3, 8, 8), 2, 1)])
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 PRINTED = [
     (packing.main, ["620x3", "radix"]),
     (memory.main, ["ring", "write 10"]),
-    (entropy.main, ["10x10", "entropy"]),
+    (entropy.main, ["10x10", "sketch", "entropy"]),
     (replay.main, ["bare steps a second", "ratio"]),
     (gem.main, ["loop milliseconds", "times as fast"]),
     (codec.main, ["8x2", "share of peak"]),

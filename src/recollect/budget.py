@@ -29,7 +29,7 @@ class BudgetError(ValueError):
 class Bill:
     """Every bit that is kept, by kind.
 
-    ``tables`` is what codes of different size need beside themselves: how frequent values are, and where codes lie.
+    ``tables`` is what codes of different size need beside themselves: what they are like, and where they lie.
     ``free`` is room that is reserved and not used, down to the last byte; ``parameters`` are weights and what belongs
     to them that a learner keeps of earlier tasks.
 

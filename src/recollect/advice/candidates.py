@@ -32,7 +32,7 @@ LEARNED = (32, 128)
 MOST_BITS = 256  # of a learned code: the parameters of the codec, and the time of a trial, grow with its square
 QUALITIES = (10, 50)  # of JPEG
 SKETCHES = (0.36, 0.5, 0.65)  # height and width of a sketch, to those of the image
-LEAST_CODED = 2**15  # bits in which it pays to learn frequencies
+LEAST_CODED = 2**15  # bits in which it pays to learn what codes are like
 COSINES = (0.015, 0.025, 0.04)  # a step, as the error that it makes in one pixel if all frequencies were wrong by it
 PAINTING: dict[str, Any] = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (500, 5)}
 CODEC_TRAINING: dict[str, Any] = {"steps": 1, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 10)}
@@ -113,8 +113,7 @@ def candidates(x: torch.Tensor, bits: int, examples: int) -> list[Candidate]:
     for code in _learned_codes(shape, [min(most, MOST_BITS) for most in item_bits(bits, whole, examples, LEARNED)]):
         name = f"autoencoder {code['variables']}x{code['categories']}"
         found.append(of("autoencoder", name, DiscreteAutoencoder, code, training=CODEC_TRAINING))
-    sizes = [2 * round(share * side / 2) for share in SKETCHES for side in (height, width)]
-    for size in zip(sizes[::2], sizes[1::2], strict=True):
+    for size in [(round(share * height), round(share * width)) for share in SKETCHES]:
         if min(size) >= 2:
             name = f"sketch of {size[0]}x{size[1]}"
             found.append(coded("sketch", name, Sketch, {"size": size}, training=PAINTING))
@@ -160,7 +159,7 @@ def _coded(
     bits: int,
     training: dict[str, Any],
 ) -> Candidate:
-    """As many items as are likely to fit, each in as few bits as its frequencies among the images allow."""
+    """As many items as are likely to fit, each in as few bits as what is learned from the images allows."""
     shape = (x.shape[1], x.shape[2], x.shape[3])
     memory = Memory(codec(shape, **code), code_bits=2 * raw_bits(shape) * len(x), scheme="entropy")
     memory.write(x, 0)

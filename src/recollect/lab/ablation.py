@@ -36,10 +36,10 @@ PIXELS = replay("", STORAGE, coded(rc.ResizedPixels, STORAGE, {"size": SIZE, "bi
 ROWS = (
     changed("Resized pixels", BY_STEPS, PIXELS, scheme="radix"),
     changed("and coded by frequencies", BY_STEPS, PIXELS),
-    changed("and in patches of 2x2", BY_STEPS, code={"threshold": 0.5, "filters": 0}),
+    changed("and by their neighbours", BY_STEPS, code={"threshold": 0.5, "filters": 0}),
     changed("and cut at a quarter", BY_STEPS, code={"filters": 0}),
     changed("and painted", BY_STEPS),
-    changed("Not coded by frequencies", LESS, scheme="radix"),
+    changed("Not coded", LESS, scheme="radix"),
     changed("Cut at a half", LESS, code={"threshold": 0.5}),
     replace(FULL, name="No augmentation", block=LESS, settings=FULL.settings | {"augment": None}),
     changed("No warm-up of the painter", LESS, training={"warm_up": (0, 1)}),
