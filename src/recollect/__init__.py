@@ -18,6 +18,7 @@ from recollect.codecs.continuous import ContinuousAutoencoder as ContinuousAutoe
 from recollect.codecs.cosines import Cosines as Cosines
 from recollect.codecs.interface import Codec as Codec
 from recollect.codecs.interface import LearnedCodec as LearnedCodec
+from recollect.codecs.interface import PictureCodec as PictureCodec
 from recollect.codecs.jpeg import JPEG as JPEG
 from recollect.codecs.pixels import RawPixels as RawPixels
 from recollect.codecs.pixels import ResizedPixels as ResizedPixels

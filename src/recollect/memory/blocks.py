@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Lengths = npt.NDArray[np.unsignedinteger[Any]]
 
-AT_ONCE = 32  # blocks that are decoded together
+MOST_BLOCKS, MOST_VALUES = 32, 2**21  # that are decoded together
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +75,20 @@ class CodedBlocks:
         """Where blocks end; where the first starts comes last, for the block before it to be -1."""
         return [*self.lengths.cumsum(dtype=np.int64).tolist(), 0]
 
+    @property
+    def _at_once(self) -> int:
+        """Blocks that are decoded together."""
+        return max(1, min(MOST_BLOCKS, MOST_VALUES // (self.block * self.coder.variables)))
+
     def _decoded(self, blocks: Sequence[int]) -> tuple[Codes, Slots]:
         """The codes of some blocks, and where each starts and the last ends."""
         ends = self._ends
         words = [self.words[ends[block - 1] : ends[block]] for block in blocks]
         counts = [min(self.block, self.count - self.block * block) for block in blocks]
+        step = self._at_once
         parts = [
-            self.coder.decode(words[start : start + AT_ONCE], counts[start : start + AT_ONCE])
-            for start in range(0, len(blocks), AT_ONCE)
+            self.coder.decode(words[start : start + step], counts[start : start + step])
+            for start in range(0, len(blocks), step)
         ]
         codes = np.concatenate([np.empty((0, self.coder.variables), np.uint8), *parts])
         return codes, np.cumsum([0, *counts])
@@ -112,8 +118,8 @@ class CodedBlocks:
         return self._of(learned, self.count, [learned.encode(codes) for codes in self._all()])
 
     def _all(self) -> Iterator[Codes]:
-        for first in range(0, len(self.lengths), AT_ONCE):
-            codes = self._decoded(range(first, min(first + AT_ONCE, len(self.lengths))))[0]
+        for first in range(0, len(self.lengths), self._at_once):
+            codes = self._decoded(range(first, min(first + self._at_once, len(self.lengths))))[0]
             yield from (codes[start : start + self.block] for start in range(0, len(codes), self.block))
 
     def _changed(self, parts: dict[int, Codes], count: int) -> CodedBlocks:

@@ -34,8 +34,7 @@ LEVELS = 16  # of a logit of 1, as it is looked up
 MOST = 8 * LEVELS  # the largest that is told from larger ones
 CHANCES = np.array([round(2**12 / (1 + math.exp(-level / LEVELS))) for level in range(-MOST, MOST + 1)]) / 2**12
 
-EXAMPLES = 1024  # that a network is trained on at most
-BATCH = 64
+EXAMPLES, BATCH = 2**18, 2**14  # pixels that a network is trained on at most, and in one step: in whole pictures
 COLD, WARM = (300, 0.05), (100, 0.01)  # steps and learning rate: of a new network, and of one that learns on
 
 
@@ -75,7 +74,7 @@ class Neighbours:
 
     def learned(self, parts: Iterable[Codes], *, anew: bool = True) -> Self:
         """The network trained on with these codes; none if it does not make up for its own bits."""
-        codes = _some([self._pictures(part) for part in parts])
+        codes = _some(np.concatenate([self._pictures(part) for part in (np.empty(0, np.uint8), *parts)]))
         raw, own = codes.size, 8 * BYTES
         if raw <= own:
             return self.holding(b"")
@@ -164,10 +163,10 @@ class Neighbours:
         return [np.flatnonzero(time == moment) for moment in np.unique(time)]
 
 
-def _some(parts: list[Codes]) -> Codes:
+def _some(pictures: Codes) -> Codes:
     """Evenly spaced ones, if they are many."""
-    pictures = np.concatenate(parts) if parts else np.empty((0, 1, 1), np.uint8)
-    return pictures[:: -(-len(pictures) // EXAMPLES) or 1]
+    most = max(1, EXAMPLES // pictures[0].size) if len(pictures) else 1
+    return pictures[:: max(1, -(-len(pictures) // most))]
 
 
 def _framed(pictures: Numbers) -> Numbers:
@@ -192,15 +191,15 @@ def _trained(pictures: Codes, places: Numbers, start: npt.NDArray[np.float64] | 
     weights = 0.3 * torch.randn(BYTES, generator=draws) if start is None else torch.from_numpy(start).float()
     weights.requires_grad_()
     optimiser = torch.optim.Adam([weights], rate)
-    most = 127 / UNIT
+    most, batch = 127 / UNIT, max(1, BATCH // len(places))
     with torch.enable_grad():
         for step in range(steps):
             optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
-            rows = torch.randint(len(seen), (BATCH,), generator=draws)
+            rows = torch.randint(len(seen), (batch,), generator=draws)
             first, second = weights[: SEEN * HIDDEN].view(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
             hidden = (seen[rows] @ first[: len(BEFORE)] + where @ first[len(BEFORE) :]).relu()
             logits = hidden @ second[:HIDDEN] + second[HIDDEN]
-            loss = F.binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / BATCH
+            loss = F.binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / batch
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
