@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
-from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketches
+from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketched
 
 STORAGE = 20
-FULL = replay("Sketches, painted", STORAGE, sketches(STORAGE))
+FULL = replay("Sketches, painted", STORAGE, sketched(STORAGE, 14, 0.25, 32))
 SIZE = FULL.code["size"]
 BY_STEPS = "From small pictures to painted sketches"
 LESS, MORE, LEARNED = "Without a part", "With another part", "With an encoder that learns"
@@ -60,7 +60,7 @@ EXPERIMENT = Continual(
     rows=ROWS,
     profiles={
         "quick": ContinualProfile(
-            name="quick", seeds=1, train_examples=400, test_examples=2000, matrix_examples=100, rows=("and ",)
+            name="quick", seeds=1, train_examples=100, test_examples=2000, matrix_examples=100, rows=("and ",)
         ),
         "standard": ContinualProfile(name="standard", seeds=3),
     },

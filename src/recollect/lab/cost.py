@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 # One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
 FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
-PAINTED_VALUE, CODED = 3e-7, 4e-3  # to paint a value of an image; to draw from a memory with the scheme "entropy"
+# To paint a value of an image; to draw from a memory with the scheme "entropy", and a pixel of a picture in it.
+PAINTED_VALUE, CODED, CODED_PIXEL = 3e-7, 4e-3, 1.3e-7
+PICTURE, BLOCK = 0.3, 32  # bits of a pixel of such a picture, and pictures that are decoded to draw one of them
 FORWARD = 1 / 3  # of the time of a training step
 
 
@@ -60,10 +62,15 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)
         per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
-    if row.codec in {rc.Sketch, rc.Cosines}:
+    if row.codec in {rc.Sketch, rc.Cosines} and row.code.get("filters") != 0:
         per_batch += PAINTED_VALUE * math.prod(course.shape) * (decoded + 3 * new * row.training.get("steps", 1))
     if row.scheme == "entropy":
-        per_batch += CODED * min(settings.get("steps", 1), 2)  # what further steps need is drawn at once
+        draws = min(settings.get("steps", 1), 2)  # what further steps need is drawn at once
+        per_batch += CODED * draws
+        if row.codec is rc.Sketch:
+            pixels = course.shape[0] * math.prod(row.code["size"])
+            pictures = min(BLOCK * decoded, draws * (row.code_bits or 0) / (PICTURE * pixels))
+            per_batch += CODED_PIXEL * pixels * pictures
     before = 0.0
     if row.start is not None:  # once for all seeds
         passes, batch = row.start.passes * row.start.examples / profile.seeds, row.start.batch
