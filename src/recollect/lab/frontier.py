@@ -1,8 +1,8 @@
 """How much is kept in how much storage: MNIST-Rotations with the same training for every kind of memory.
 
 Learned memories are to be compared at equal bits with pictures that are merely made small: the controls have the same
-coding of their bits, steps, batches and augmentation. What each memory keeps of an image, and each learning rate, was
-chosen on held-out training images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``).
+steps, batches and augmentation, and are coded by their frequencies. Settings are to be chosen on held-out training
+images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels.
 """
 
 from __future__ import annotations
