@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TRIAL = 0.2  # share of the training images that a learning rate of a codec is tried on
 WRITTEN = 1000  # images that are encoded at once
+SHARED = 0  # the seed of teacher and codec: runs differ in the student, the sample that is kept and what is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class Classroom:
         teacher, of_teacher = None, None
         if job.row.teacher:
             teacher, of_teacher = self.lesson.taught(
-                self.material, epochs=job.profile.teacher_epochs, seed=job.seed, device=job.device, shelf=job.shelf
+                self.material, epochs=job.profile.teacher_epochs, seed=SHARED, device=job.device, shelf=job.shelf
             )
         memory = None if "code" in job.row.sampling else self._memory(codec)
         return Prepared(codec=codec, of_codec=of_codec, teacher=teacher, of_teacher=of_teacher, memory=memory)
@@ -94,14 +95,14 @@ class Classroom:
             return row.codec(self.lesson.shape, **row.code), None
         more = {} if job.profile.paper_codec else eager(row.codec)
         return tuned(
-            lambda: row.codec(self.lesson.shape, **row.code, **more, seed=job.seed).to(job.device),
+            lambda: row.codec(self.lesson.shape, **row.code, **more, seed=SHARED).to(job.device),
             self.material.train.images,
             f"{self.lesson.name} of {len(self.material.classes)} tasks, to be distilled",
             learning_rates=row.codec_rates,
             trial_images=round(TRIAL * len(self.material.train)),
             trial_epochs=1,
             epochs=job.profile.codec_epochs,
-            seed=job.seed,
+            seed=SHARED,
             shelf=job.shelf,
         )
 

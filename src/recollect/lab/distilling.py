@@ -105,13 +105,14 @@ class Distilling(Experiment[DR, DP, DU]):
         seconds = training + tested * FORWARD * STUDENT_IMAGE[row.student]
         if row.teacher:
             teacher = profile.teacher_epochs * examples * STUDENT_IMAGE[self.lesson.teacher]
-            seconds += teacher / max(1, sum(other.teacher for other in rows))
+            seconds += teacher / max(1, profile.seeds * sum(other.teacher for other in rows))
         if row.learns:
             f = filters_of(**row.code)
             image = IMAGE + FILTER * f + FILTER_PAIR * f**2
             codec = (len(row.codec_rates) * TRIAL + profile.codec_epochs) * examples * image
             codec *= 1 if profile.paper_codec else EAGER
-            seconds += codec / max(1, sum(other.code == row.code for other in rows)) + FORWARD * examples * image
+            sharing = profile.seeds * sum(other.code == row.code for other in rows)
+            seconds += codec / max(1, sharing) + FORWARD * examples * image
         return seconds
 
     def amount(self, profile: DP) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recollect.memory.coder import Codes, Words
 
 Numbers = npt.NDArray[np.float32]  # whole ones, below 2^24: sums and products of these are exact in any order
+T = TypeVar("T", bound=np.generic)
+Before = np.uint16  # a bit for each pixel that is looked at
 
 REACH = 2  # a pixel is judged by those so far to its left, and up to so many rows above, so far to both sides
 BEFORE = [(down, across) for down in range(-REACH, 1) for across in range(-REACH, REACH + 1) if (down, across) < (0, 0)]
@@ -98,20 +100,20 @@ class Neighbours:
         """Blocks of so many codes back, all of them diagonal by diagonal."""
         height, width = self.picture
         columns = np.cumsum([0, *counts]) * (self.variables // (height * width))
-        canvas = _framed(np.zeros((height, width, columns[-1]), np.float32))
-        across, flat = canvas.shape[1], canvas.reshape(-1, columns[-1])
-        before = np.array([row * across + column for row, column in BEFORE])
+        canvas = _framed(np.zeros((height, width, columns[-1]), Before))
+        flat = canvas.reshape(-1, columns[-1])
         decoders = [stream.queue.RangeDecoder(words) for words in blocks]
         coin = stream.model.Bernoulli(perfect=False)
         for wave in self._waves:
-            at = (REACH + wave // width) * across + REACH + wave % width
-            chances = self._judged(flat[at[:, None] + before], wave)
+            chances = self._judged(self._seen(flat, wave), wave)
+            pixels = np.empty(chances.shape, Before)
             for decoder, start, stop in zip(decoders, columns, columns[1:], strict=False):
                 try:
                     values = decoder.decode(coin, chances[:, start:stop].ravel())
                 except AssertionError as error:
                     raise ValueError(f"a block of words that no {stop - start} pictures are coded in") from error
-                flat[at, start:stop] = values.reshape(len(wave), -1)
+                pixels[:, start:stop] = values.reshape(len(wave), -1)
+            flat[self._at[wave]] = pixels
         pictures = canvas[REACH:, REACH:-REACH].astype(np.uint8)
         return np.moveaxis(pictures, 2, 0).reshape(-1, self.variables)
 
@@ -121,31 +123,54 @@ class Neighbours:
 
     def _chances(self, pictures: Codes) -> npt.NDArray[np.float64]:
         """How likely each pixel is to be 1, by those before it, pixels x n."""
-        return self._judged(_around(pictures), np.arange(pictures[0].size))
+        flat = _framed(np.moveaxis(pictures, 0, 2).astype(Before)).reshape(-1, len(pictures))
+        pixels = np.arange(pictures[0].size)
+        return self._judged(self._seen(flat, pixels), pixels)
 
-    def _judged(self, seen: Numbers, pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """How likely these pixels are to be 1, by what is around them, pixels x BEFORE x n. The n lie together."""
+    def _seen(self, flat: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[Before]:
+        """What is before these pixels, pixels x n, a bit for each of BEFORE; ``flat`` has framed pixels x n."""
+        seen = np.zeros((len(pixels), flat.shape[1]), Before)
+        for row, column in BEFORE:
+            seen <<= 1
+            seen |= flat[self._at[pixels] + row * self._across + column]
+        return seen
+
+    def _judged(self, seen: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """How likely these pixels are to be 1, by what is before them, pixels x n."""
         if not self.data:
-            return np.full((len(seen), seen.shape[2]), 0.5)
-        first, places, second, bias = self._weights
-        hidden = first @ seen
-        hidden += places[pixels, :, None]
-        np.maximum(hidden, 0, out=hidden)
-        hidden /= PLACE
-        np.floor(hidden, out=hidden)  # by UNIT
-        levels = second @ hidden
-        levels += bias
-        levels *= LEVELS / UNIT**2
-        np.floor(levels, out=levels)
-        return CHANCES[np.clip(levels, -MOST, MOST).astype(np.int64) + MOST]
+            return np.full(seen.shape, 0.5)
+        levels, kinds = self._levels
+        return CHANCES[levels[kinds[pixels, None], seen]]
 
     @functools.cached_property
-    def _weights(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Those of pixels, what hidden units have from the place alone, those of hidden units, and the last bias."""
+    def _levels(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.intp]]:
+        """The network as a table, for each kind of place and all that can be before it, and the kind of each pixel.
+
+        There are at most 33 x 33 kinds, whatever the picture. To look up takes half the time of computing.
+        """
         weights = np.frombuffer(self.data, np.int8).astype(np.float32)
         first, second = weights[: SEEN * HIDDEN].reshape(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
-        places = self._places @ first[len(BEFORE) :]
-        return PLACE * first[: len(BEFORE)].T, places, second[:HIDDEN], UNIT * second[HIDDEN:]
+        places, kinds = np.unique(self._places, axis=0, return_inverse=True)
+        every = np.arange(2 ** len(BEFORE)) >> np.arange(len(BEFORE))[::-1, None] & 1
+        seen = PLACE * first[: len(BEFORE)].T @ every.astype(np.float32)
+        levels = np.empty((len(places), len(seen[0])), np.uint16)
+        for level, place in zip(levels, places @ first[len(BEFORE) :], strict=True):
+            hidden = np.maximum(seen + place[:, None], 0)
+            hidden = np.floor(hidden / PLACE)  # by UNIT
+            logit = (second[:HIDDEN] @ hidden + UNIT * second[HIDDEN]) / UNIT**2
+            level[:] = np.clip(np.floor(LEVELS * logit), -MOST, MOST) + MOST
+        return levels, kinds.ravel()  # which some versions of numpy shape otherwise
+
+    @property
+    def _across(self) -> int:
+        """The width with its frame."""
+        return self.picture[1] + 2 * REACH
+
+    @functools.cached_property
+    def _at(self) -> npt.NDArray[np.intp]:
+        """Where each pixel is in its frame."""
+        rows, columns = np.divmod(np.arange(math.prod(self.picture)), self.picture[1])
+        return (REACH + rows) * self._across + REACH + columns
 
     @functools.cached_property
     def _places(self) -> Numbers:
@@ -169,7 +194,7 @@ def _some(pictures: Codes) -> Codes:
     return pictures[:: max(1, -(-len(pictures) // most))]
 
 
-def _framed(pictures: Numbers) -> Numbers:
+def _framed(pictures: npt.NDArray[T]) -> npt.NDArray[T]:
     """Height x width x n, with zeros above and at both sides."""
     return np.pad(pictures, ((REACH, 0), (REACH, REACH), (0, 0)))
 

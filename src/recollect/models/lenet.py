@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 from recollect.rebuild import rebuildable
@@ -23,9 +24,11 @@ class LeNet(nn.Sequential):
     def __init__(self, classes: int = 10, *, seed: int = 0) -> None:
         with initial_weights(seed, "LeNet"):
             super().__init__(
-                *[nn.Conv2d(1, 6, kernel_size=5, padding=2), nn.ReLU(), nn.MaxPool2d(2)],
-                *[nn.Conv2d(6, 16, kernel_size=5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()],
+                *[nn.Conv2d(1, 6, kernel_size=5, padding=2), nn.MaxPool2d(2), nn.ReLU()],
+                *[nn.Conv2d(6, 16, kernel_size=5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()],
                 *[nn.Linear(16 * 5 * 5, 120), nn.ReLU()],
                 *[nn.Linear(120, 84), nn.ReLU()],
                 nn.Linear(84, classes),
             )
+        # Half the time of a forward pass; it changes no result but by rounding.
+        self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
