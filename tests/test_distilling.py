@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import recollect as rc
 from recollect.cli import app, common
-from recollect.data import mnist
+from recollect.data import mnist, omniglot
 from recollect.distillation import BufferSampling, CodeSampling, nearest_neighbour_distortion
 from recollect.lab import (
     classroom,
@@ -329,6 +329,19 @@ def test_the_command_runs_omniglot_with_tasks(tmp_path: Path, monkeypatch: pytes
     assert compressed["episodes"] == [10, 30]
     assert compressed["learning_rates"] == [[1e-3, 1e-3]]
     assert call("table", "distillation_omniglot", "--profile", "quick", "--results", str(tmp_path)) == found
+
+
+@pytest.mark.usefixtures("folders")
+def test_missing_drawings_are_said_before_anything_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    nowhere = {name: part._replace(url="http://127.0.0.1:9/nothing.zip") for name, part in omniglot.ARCHIVES.items()}
+    monkeypatch.setattr(omniglot, "ARCHIVES", nowhere)
+    monkeypatch.setattr(runner, "run", lambda *arguments, **more: pytest.fail("it was run"))
+    lesson._omniglot.cache_clear()
+    arguments = ["run", "distillation_omniglot", "--profile", "quick", "--out", str(tmp_path / "out"), "--jobs", "2"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "RECOLLECT_DATA" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["distillation", "distillation_mlp"])

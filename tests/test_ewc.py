@@ -118,3 +118,12 @@ def test_it_refuses():
         learner_of(strength=-1)
     with pytest.raises(ValueError, match="items=0"):
         learner_of(items=0)
+
+
+def test_examples_of_a_task_that_ended_are_gone():
+    learner = rc.EWC(rc.models.MLP(), items=20)
+    for _ in range(5):
+        learner.observe(torch.rand(10, 1, 28, 28), torch.arange(10), 0)
+    assert 8 * learner._images.untyped_storage().nbytes() == learner.footprint().codes == 20 * 28 * 28 * 8
+    learner.finish()
+    assert learner._images.untyped_storage().nbytes() == learner.footprint().codes == 0

@@ -228,8 +228,7 @@ def test_what_is_forgotten_is_gone_from_what_was_said():
     gone = stored.ids[stored.y == 1][:2]
     rest = learner._probabilities[~torch.isin(learner._ids, gone)]
     learner.memory.forget(ids=gone)
-    _, tensors = copy.deepcopy(learner)._state()
-    assert torch.equal(tensors["probabilities"], rest)
+    assert torch.equal(copy.deepcopy(learner)._of_items()["probabilities"], rest)
     assert copy.deepcopy(learner).footprint().parameters == 10 * (64 + 4 * 32)
     learner.observe(*batch(70, 2))
     assert torch.equal(learner._probabilities, rest)
@@ -314,3 +313,24 @@ def test_it_refuses():
     learner.memory.write(*batch(0, 1))
     with pytest.raises(ValueError, match="the memory holds what this learner did not write"):
         learner.observe(*batch(0, 0))
+
+
+def test_what_was_said_of_a_forgotten_exemplar_is_in_no_file(path: Path):
+    memory = rc.Memory(rc.RawPixels((1, 8, 8)), capacity=60, admission="chosen", classes=10, tasks=2)
+    model = rc.models.MLP(inputs=64, classes=10)
+    learner = rc.ICaRL(model, rc.RecollectionModule(memory), exemplars=20)
+    for task in range(2):
+        learner.observe(torch.rand(50, 1, 8, 8), torch.arange(50) % 5 + 5 * task, task)
+    learner.finish()
+    learner.save(path)
+    gone = memory.recollections()
+    assert gone is not None
+    gone = gone.ids[gone.task == 0]
+    opened = rc.Memory.open(path)  # as the command does, without the learner
+    opened.forget(task=0)
+    opened.commit(path)
+    again = rc.ICaRL.load(path)
+    assert len(again._ids) == len(again._probabilities) == len(opened)
+    assert not torch.isin(again._ids, gone).any()
+    memory.forget(task=0)
+    assert not torch.isin(learner._ids, gone).any()

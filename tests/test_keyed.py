@@ -18,9 +18,10 @@ from scipy.stats import chi2
 import recollect as rc
 from commands import call
 from recollect.memory.blocks import CodedBlocks
-from recollect.memory.coded_index import Budget, CodedIndex
+from recollect.memory.coded_index import Budget, CodedIndex, Records
 from recollect.memory.entropy import Frequencies
 from recollect.memory.file import DamagedFileError, commit, home_at
+from recollect.memory.index import Slots
 from recollect.memory.keyed import MOST, Keyed, keys_of
 from recollect.memory.memory import Rule
 from recollect.memory.targets import ClassLabels
@@ -370,3 +371,25 @@ def test_commands_on_its_file(path: Path, tmp_path: Path):
     assert (tmp_path / "picture.png").exists()
     call("forget", path, "--label", "3", "--yes")
     assert 3 not in rc.Memory.open(path).recollections().y  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_a_write_that_fails_half_way_changes_nothing(monkeypatch: pytest.MonkeyPatch, path: Path):
+    memory = rc.Memory(rc.ResizedPixels((1, 8, 8), size=(4, 4), bits=1), code_bits=2000, scheme="entropy")
+    memory.write(torch.rand(300, 1, 8, 8), y=1)
+    memory.commit(path)
+    before, replace = fingerprint(memory), CodedIndex.replace
+
+    def interrupted(index: CodedIndex, slots: Slots, records: Records) -> bool:
+        if replace(index, slots, records):
+            raise KeyboardInterrupt
+        return False
+
+    monkeypatch.setattr(CodedIndex, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.write(torch.rand(300, 1, 8, 8), y=2)
+    assert fingerprint(memory) == before
+    monkeypatch.undo()
+    again = rc.Memory.open(path)
+    for each in (memory, again):
+        each.write(torch.linspace(0, 1, 64).view(1, 1, 8, 8).expand(200, -1, -1, -1), y=3)
+    assert fingerprint(memory) == fingerprint(again)

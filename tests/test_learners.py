@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import pytest
 import torch
@@ -206,8 +207,15 @@ def test_a_task_that_a_ring_has_no_room_for_changes_nothing():
     assert torch.equal(parameters(learner), before)
 
 
-def test_replay_refuses_zero():
+def test_replay_refuses_zero_and_what_is_no_module():
     module = rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=5))
+    with pytest.raises(TypeError, match="module is Memory: accepted is a RecollectionModule"):
+        rc.Replay(mlp(), module.memory)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="memory is RecollectionModule: accepted is a Memory"):
+        rc.Offline(mlp(), module)  # pyright: ignore[reportArgumentType]
+    for rate in (0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"learning_rate={rate}: accepted is a number above 0"):
+            rc.Online(mlp(), learning_rate=rate)
     with pytest.raises(ValueError, match="batch_size=0"):
         rc.Replay(mlp(), module, batch_size=0)
     with pytest.raises(ValueError, match="steps=0"):

@@ -269,3 +269,38 @@ def test_sampling_refuses_what_is_not_there():
         memory.sample(1, task=256)
     with pytest.raises(ValueError, match="n=0: accepted is a whole number of at least 1"):
         memory.sample(0)
+
+
+def test_no_ids_are_none():
+    memory = Memory(RawPixels((1, 2, 2)), capacity=5, admission="chosen")
+    with pytest.raises(ValueError, match="ids has the value 0: accepted is none yet"):
+        memory.forget(ids=[0])
+    memory.write(torch.rand(3, 1, 2, 2), y=0)
+    assert memory.forget(ids=[]) == 0
+    memory.keep([])
+    assert len(memory) == 0
+
+
+class Halves:
+    """A codec of one's own, whose shape is a list."""
+
+    shape, variables, categories, storage_bits = [1, 4, 4], 8, 2, 0
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return (x[:, :, :2] > 0.5).long().flatten(1)
+
+    def decode(self, codes: torch.Tensor) -> torch.Tensor:
+        upper = codes.float().view(-1, 1, 2, 4)
+        return torch.cat([upper, upper], 2)
+
+
+def test_a_codec_of_ones_own_may_have_a_list_for_a_shape():
+    memory = Memory(Halves(), capacity=5)  # pyright: ignore[reportArgumentType]
+    memory.write(torch.rand(3, 1, 4, 4), y=0)
+    assert memory.sample(2).x.shape == (2, 1, 4, 4)
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_no_codes_are_no_images(codec: Callable[[], Codec]):
+    made = codec()
+    assert made.decode(torch.empty(0, made.variables, dtype=torch.long)).shape == (0, *made.shape)

@@ -122,6 +122,12 @@ def test_it_refuses():
         RecollectionModule(memory, steps=0)
     with pytest.raises(ValueError, match="rehearse='always': accepted are 'recollections', 'none'"):
         RecollectionModule(memory, rehearse="always")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="learning_rate=-3: accepted is a number above 0"):
+        RecollectionModule(memory, learning_rate=-3)
+    with pytest.raises(ValueError, match="warm_up=5: accepted are two whole numbers: examples, steps"):
+        RecollectionModule(memory, warm_up=5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="memory is RawPixels: accepted is a Memory"):
+        RecollectionModule(memory.codec)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="size=-1"):
         RecollectionModule(memory).rehearse(torch.rand(1, *SHAPE), size=-1)
 

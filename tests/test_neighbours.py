@@ -156,3 +156,12 @@ def test_a_codec_that_says_otherwise_is_refused():
 
     with pytest.raises(ValueError, match=r"codes of 16 variables with 4 values, .* picture is \(4, 4\): accepted .* 2"):
         rc.Memory(Grey((1, 8, 8), size=(4, 4), bits=2), code_bits=5000, scheme="entropy")
+
+
+def test_it_learns_where_gradients_are_off():
+    memory = rc.Memory(rc.Sketch((1, 28, 28), size=(12, 12), filters=0), code_bits=20_000, scheme="entropy")
+    images = torch.from_numpy(blots(150, 28, 28)).view(-1, 1, 28, 28).float()
+    with torch.inference_mode():
+        memory.write(images, y=0)
+    assert memory.seen == 150
+    assert memory.footprint().tables > 8 * BYTES

@@ -196,3 +196,11 @@ def test_code_shapes_that_do_not_exist(variables: int, categories: int, scheme: 
 @given(st.integers(1, 10**9))
 def test_bits_for_is_the_rounded_up_logarithm(values: int):
     assert 2 ** bits_for(values) >= values > (2 ** bits_for(values)) // 2
+
+
+def test_a_number_of_numpy_is_as_good_as_one_of_python():
+    """Whose powers have no largest: 3^620 is far beyond 64 bits."""
+    codes = np.random.default_rng(0).integers(0, 3, (5, 620))
+    packed = pack(codes, categories=codes.max() + 1)
+    assert np.array_equal(packed, pack(codes, categories=3))
+    assert np.array_equal(unpack(packed, variables=np.int32(620), categories=np.int32(3)), codes)  # pyright: ignore

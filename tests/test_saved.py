@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -194,3 +195,42 @@ def test_a_learner_without_a_memory_is_not_damage(path: Path):
     with pytest.raises(MemoryFileError, match="holds no memory") as caught:
         rc.Memory.open(path)
     assert "damaged" not in str(caught.value)
+
+
+def test_numbers_of_numpy_as_arguments_go_into_the_file(path: Path):
+    two = np.int64(2)
+    codecs = [
+        rc.DiscreteAutoencoder((1, 8, 8), np.int64(20), two),  # pyright: ignore[reportArgumentType]
+        rc.ContinuousAutoencoder((1, 8, 8), latents=np.int64(8)),  # pyright: ignore[reportArgumentType]
+        rc.ResizedPixels((1, 8, 8), size=(4, 4), bits=two),  # pyright: ignore[reportArgumentType]
+        rc.Cosines((1, 8, 8), size=(4, 4), step=0.5, levels=np.int64(31)),  # pyright: ignore[reportArgumentType]
+    ]
+    for number, codec in enumerate(codecs):
+        memory = rc.Memory(codec, capacity=4)
+        memory.write(torch.rand(4, 1, 8, 8), y=1)
+        memory.commit(here := path.with_name(f"{number}.rec"))
+        before, again = memory.recollections(), rc.Memory.open(here).recollections()
+        assert before is not None
+        assert again is not None
+        assert torch.equal(before.x, again.x)
+    learner = rc.Online(rc.models.MLP(), learning_rate=float(np.float32(0.1)))
+    assert learner.learning_rate == rc.Online(rc.models.MLP(), learning_rate=np.float32(0.1)).learning_rate  # pyright: ignore
+
+
+@rebuildable
+class Tied(nn.Sequential):
+    """One layer in two places."""
+
+    def __init__(self) -> None:
+        layer = nn.Linear(64, 64)
+        super().__init__(nn.Flatten(), layer, nn.ReLU(), layer, nn.ReLU(), nn.Linear(64, 10))
+
+
+def test_tied_weights_stay_tied(path: Path):
+    learner = rc.Online(Tied(), learning_rate=0.1)
+    learner.observe(torch.rand(5, 1, 8, 8), torch.arange(5))
+    learner.save(path)
+    again = rc.Online.load(path)
+    x = torch.rand(5, 1, 8, 8)
+    assert torch.equal(again.model(x), learner.model(x))
+    assert again.model[1].weight is again.model[3].weight  # pyright: ignore[reportIndexIssue]

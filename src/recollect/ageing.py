@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from recollect.checks import check_at_least, check_images, check_integers
+from recollect.checks import as_ids, check_at_least, check_images, check_integers
 from recollect.memory.batch import Batch
 from recollect.memory.records import overview
 
@@ -81,7 +81,7 @@ class Ageing:
             if len(x) > seen:
                 raise ValueError(f"{len(x)} images and no ids: accepted are as many as the memory has seen, {seen}")
             ids = np.arange(seen - len(x), seen)
-        numbers = np.atleast_1d(torch.as_tensor(ids).cpu().numpy())
+        numbers = as_ids(ids)
         if len(numbers) != len(x):
             raise ValueError(f"{len(numbers)} ids for {len(x)} images: accepted is one for each")
         numbers = check_integers("ids", numbers, len(x), seen).tolist()

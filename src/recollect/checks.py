@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ def check_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
 def check_size(size: Sequence[int], shape: tuple[int, int, int]) -> tuple[int, int]:
     """``size`` as height and width of a picture that is no larger than images of ``shape``."""
     _, height, width = shape
+    if not isinstance(size, Sequence):
+        raise TypeError(f"size={size!r}: accepted are height and width, two whole numbers")
     if len(size) != 2 or not (1 <= size[0] <= height and 1 <= size[1] <= width):
         raise ValueError(f"size={tuple(size)}: accepted are height and width from (1, 1) to ({height}, {width})")
     return check_at_least("size", size[0], 1), check_at_least("size", size[1], 1)
@@ -36,7 +39,7 @@ def check_images(x: torch.Tensor, shape: tuple[int, int, int] | None = None) -> 
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
         raise TypeError(f"x is {kind}: accepted is a floating point tensor with values in [0, 1]")
-    if x.ndim != 4 or (shape is not None and tuple(x.shape[1:]) != shape):
+    if x.ndim != 4 or (shape is not None and tuple(x.shape[1:]) != tuple(shape)):
         expected = " x ".join(map(str, shape or ("channels", "height", "width")))
         raise ValueError(f"x has shape {tuple(x.shape)}: accepted is n x {expected}")
     if len(x) == 0:
@@ -64,6 +67,8 @@ def check_codes(codes: torch.Tensor | npt.NDArray[np.integer], variables: int, c
 
 def check_integers(name: str, values: TargetLike, count: int, below: int) -> Integers:
     """``values`` as ``count`` integers in 0..below-1; a single integer stands for all of them."""
+    if values is None:
+        raise TypeError(f"{name} is missing: accepted are integers")
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} has type {array.dtype}: accepted are integers")
@@ -73,7 +78,8 @@ def check_integers(name: str, values: TargetLike, count: int, below: int) -> Int
     # Read without a sign a negative number is larger than any that is accepted, so one comparison is enough.
     if numbers.size and int(numbers.view(np.uint64).max()) >= below:
         wrong = array[(array < 0) | (array >= below)]
-        raise ValueError(f"{name} has the value {wrong.flat[0]}: accepted are 0 to {below - 1}")
+        accepted = f"are 0 to {below - 1}" if below else "is none yet"
+        raise ValueError(f"{name} has the value {wrong.flat[0]}: accepted {accepted}")
     return numbers if numbers.ndim else np.full(count, numbers)
 
 
@@ -84,3 +90,18 @@ def check_at_least(name: str, value: int, least: int) -> int:
     if value < least:
         raise ValueError(f"{name}={value}: accepted is a whole number of at least {least}")
     return int(value)
+
+
+def check_number(name: str, value: float, *, above: float) -> float:
+    """``value``, after making sure that it is a finite number above a bound."""
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: accepted is a number above {above}")
+    if not above < value < math.inf:  # also false of NaN
+        raise ValueError(f"{name}={value}: accepted is a number above {above}")
+    return float(value)
+
+
+def as_ids(values: IntegerLike) -> npt.NDArray[Any]:
+    """One id or several as an array of one dimension; no ids at all are integers, too."""
+    array = np.atleast_1d(torch.as_tensor(values).cpu().numpy())
+    return array if array.size else array.astype(np.int64)

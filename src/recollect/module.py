@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
-from recollect.checks import check_at_least, check_images
+from recollect.checks import check_at_least, check_images, check_number
 from recollect.codecs.interface import LearnedCodec
+from recollect.memory.memory import check_memory
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -45,11 +47,14 @@ class RecollectionModule:
         most: int | None = None,
         warm_up: tuple[int, int] = (0, 1),
     ) -> None:
-        self.memory = memory
+        self.memory = check_memory(memory)
+        learning_rate = check_number("learning_rate", learning_rate, above=0)
         self.steps = check_at_least("steps", steps, 1)
         if rehearse not in get_args(Rehearsal):
             raise ValueError(f"rehearse={rehearse!r}: accepted are {', '.join(map(repr, get_args(Rehearsal)))}")
         self.most = None if most is None else check_at_least("most", most, 1)
+        if not isinstance(warm_up, Sequence) or len(warm_up) != 2:
+            raise ValueError(f"warm_up={warm_up!r}: accepted are two whole numbers: examples, steps")
         self.warm_up = check_at_least("warm_up examples", warm_up[0], 0), check_at_least("warm_up steps", warm_up[1], 1)
         self._learner: LearnedCodec | None = None
         if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
@@ -103,3 +108,10 @@ class RecollectionModule:
                 self._learner.loss(joined).backward()
                 self._optimiser.step()
         return sets[0] if sets else None
+
+
+def check_module(module: RecollectionModule) -> RecollectionModule:
+    """Refuse what is no module, such as a memory in its place."""
+    if not isinstance(module, RecollectionModule):
+        raise TypeError(f"module is {type(module).__name__}: accepted is a RecollectionModule")
+    return module

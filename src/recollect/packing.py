@@ -63,7 +63,8 @@ def pack(codes: torch.Tensor | npt.NDArray[Any], *, categories: int, scheme: Sch
     """
     check_scheme(scheme)
     digits = _checked_codes(codes, categories)
-    size = -(-bits_per_item(variables=digits.shape[1], categories=categories, scheme=scheme) // 8)
+    variables, categories = check_code_shape(digits.shape[1], categories)
+    size = -(-bits_per_item(variables=variables, categories=categories, scheme=scheme) // 8)
     packed = np.empty((len(digits), size), np.uint8)
     to_bytes = _binary_to_bytes if _fields_suffice(categories, scheme) else _radix_to_bytes
     for block in blocks(*digits.shape):
@@ -84,6 +85,7 @@ def unpack(
     array([[2, 0, 1],
            [1, 1, 1]])
     """
+    variables, categories = check_code_shape(variables, categories)
     bits = bits_per_item(variables=variables, categories=categories, scheme=scheme)
     codes = unpack_checked(_checked_bytes(packed, bits), variables, categories, scheme)
     return torch.from_numpy(codes).to(packed.device) if isinstance(packed, torch.Tensor) else codes

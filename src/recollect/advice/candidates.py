@@ -42,7 +42,7 @@ CODEC_TRAINING: dict[str, Any] = {"steps": 1, "learning_rate": 1e-3, "most": 10,
 class Candidate:
     """A memory that may be chosen: its codec with the arguments of its class, its items, and how the codec learns.
 
-    Where codes are coded by their frequencies, ``code_bits`` is what they may take, and items and bits are about what
+    Where codes are entropy-coded, ``code_bits`` is what they may take, and items and bits are about what
     comes of that.
     """
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 
 from recollect.budget import filters_of
-from recollect.checks import check_codes, check_images
+from recollect.checks import check_codes, check_images, check_number
 from recollect.codecs.convolutional import ConvolutionalAutoencoder
+from recollect.packing import check_code_shape
 from recollect.rebuild import rebuildable
 from recollect.seeding import derived
 
@@ -63,10 +63,8 @@ class DiscreteAutoencoder(ConvolutionalAutoencoder):
         super().__init__(
             shape, filters_of(variables, categories), normalised=normalised, averaging=averaging, seed=seed
         )
-        if not 0 < tau < math.inf:
-            raise ValueError(f"tau={tau}: accepted is a temperature above 0")
-        self.variables, self.categories = variables, categories
-        self.tau, self.stochastic = tau, stochastic
+        self.variables, self.categories = check_code_shape(variables, categories)
+        self.tau, self.stochastic = check_number("tau", tau, above=0), stochastic
         self._generator = torch.Generator().manual_seed(derived(seed, "Gumbel noise"))
 
     def get_extra_state(self) -> torch.Tensor:

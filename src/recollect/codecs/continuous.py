@@ -42,7 +42,8 @@ class ContinuousAutoencoder(ConvolutionalAutoencoder):
     categories = 256
 
     def __init__(self, shape: Sequence[int], latents: int, *, normalised: bool = False, seed: int = 0) -> None:
-        if check_at_least("latents", latents, BOTTLENECK**2) % BOTTLENECK**2:
+        latents = check_at_least("latents", latents, BOTTLENECK**2)
+        if latents % BOTTLENECK**2:
             raise ValueError(f"latents={latents}: accepted is a multiple of 4, since the code is a 2x2 map")
         super().__init__(shape, latents // BOTTLENECK**2, normalised=normalised, seed=seed)
         self.latents = latents

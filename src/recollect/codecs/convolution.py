@@ -52,7 +52,7 @@ class Geometry:
         padded = seen[0].new_zeros(self.height, images, self.padded, channels)
         down, right = self.stride
         for (rows, taps), matrix in zip(self.groups, seen, strict=True):
-            parts = matrix.view(length(rows), images, self.columns, -1, KERNEL, channels)
+            parts = matrix.view(length(rows), images, self.columns, length(taps), KERNEL, channels)
             # Taps closer together than the stride never meet, so that a block of them is added at once.
             for i, j in itertools.product(range(taps.start, taps.stop, down), range(0, KERNEL, right)):
                 block = parts[:, :, :, i - taps.start : i - taps.start + down, j : j + right]

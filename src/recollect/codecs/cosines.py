@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from recollect.checks import check_size
+from recollect.checks import check_at_least, check_number, check_size
 from recollect.codecs.painted import PaintedCodec
 from recollect.rebuild import rebuildable
 
@@ -59,12 +59,10 @@ class Cosines(PaintedCodec):
         super().__init__(shape, filters=filters, seed=seed)
         channels = self.shape[0]
         down, across = self.size = check_size(size, self.shape)
-        if not 0 < step < math.inf:
-            raise ValueError(f"step={step}: accepted is a number above 0")
-        if not (3 <= levels <= 255 and levels % 2):
+        self.step = check_number("step", step, above=0)
+        self.categories = check_at_least("levels", levels, 3)
+        if not (levels <= 255 and levels % 2):
             raise ValueError(f"levels={levels}: accepted are odd numbers from 3 to 255")
-        self.categories = levels
-        self.step = float(step)
         self._coloured = channels == len(COLOURS)
         self._half = ((down + 1) // 2, (across + 1) // 2)  # of the differences of colours
         whole, half = down * across, self._half[0] * self._half[1]

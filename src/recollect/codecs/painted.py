@@ -87,7 +87,7 @@ class PaintedCodec(Weighed, ABC):
     def _paint(self, coarse: torch.Tensor) -> torch.Tensor:
         height, width = self.shape[1:]
         logits = coarse.clamp(1 - SURE, SURE).logit()
-        if self.painter is None:
+        if self.painter is None or not len(logits):
             return logits
         cells = F.pixel_unshuffle(F.pad(logits, self._beyond), CELL)
         return logits + F.pixel_shuffle(self.painter(cells), CELL)[..., :height, :width]

@@ -33,7 +33,7 @@ class ResizedPixels:
     def __init__(self, shape: Sequence[int], *, size: Sequence[int], bits: int) -> None:
         self.shape = check_image_shape(shape)
         self.size = check_size(size, self.shape)
-        if check_at_least("bits", bits, 1) > 8:
+        if (bits := check_at_least("bits", bits, 1)) > 8:
             raise ValueError(f"bits={bits}: accepted are 1 to 8 bits a channel")
         self.variables = self.shape[0] * math.prod(self.size)
         self.categories = 2**bits

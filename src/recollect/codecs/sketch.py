@@ -51,7 +51,7 @@ class Sketch(PaintedCodec):
         super().__init__(shape, filters=filters, seed=seed)
         if not 0 <= threshold < 1:
             raise ValueError(f"threshold={threshold}: accepted is a brightness from 0 to below 1")
-        self.picture, self.threshold = check_size(size, self.shape), threshold
+        self.picture, self.threshold = check_size(size, self.shape), float(threshold)
         self.variables = self.shape[0] * math.prod(self.picture)
 
     def _code(self, x: torch.Tensor) -> torch.Tensor:

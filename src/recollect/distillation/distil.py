@@ -38,7 +38,7 @@ def distil(
         sampler: draws the recollections.
         episodes: steps of training.
         learning_rate: of Adam; the paper takes the better of 1e-3, for few episodes, and 1e-4, for many.
-        batch_size: recollections in an episode; 1 in the paper.
+        batch_size: recollections in a step; 1 in the paper, where a step is an episode.
         on_episode: is told after each episode how many there were, for a learning curve.
 
     >>> import recollect as rc

@@ -25,7 +25,7 @@ def changed(name: str, block: str, row: ContinualRow = FULL, **parts: object) ->
 
 
 def autoencoder(name: str, **code: object) -> ContinualRow:
-    """The paper's codec, with as many bits as a sketch takes before they are coded by their frequencies."""
+    """The paper's codec, with the code that the frontier has in this storage."""
     shape = {"variables": 84, "categories": 2}
     return changed(
         name, LEARNED, replay("", STORAGE, coded(rc.DiscreteAutoencoder, STORAGE, shape, LEARNING)), code=code

@@ -96,8 +96,8 @@ PROTOCOL = DistillationProfile(
     batch_size=1,
 )
 NOTE = (
-    "Test accuracy in percent after so many episodes, one recollection each. Of both learning rates the one that is "
-    "better on held-out training images counts."
+    "Test accuracy in percent after so many episodes, one recollection each. Of several learning rates the one that "
+    "is best on held-out training images counts."
 )
 STORAGE = "Compression is that of all 50,000 training images, the codec counted. Pixels are controls without learning."
 

@@ -88,6 +88,10 @@ class Distilling(Experiment[DR, DP, DU]):
 
     lesson: Lesson = MNIST
 
+    def prepare(self, profile: DP, rows: Sequence[DR]) -> None:
+        """Look for the data before the first run, so that what is missing is said at once."""
+        self.lesson.load(profile.train_examples, profile.test_examples, profile.tasks)
+
     def steps(self, profile: DP, row: DR) -> int:
         """The marks of each student."""
         return len(profile.learning_rates) * len(marks(profile.episodes))

@@ -2,7 +2,8 @@
 
 Learned memories are to be compared at equal bits with pictures that are merely made small: the controls have the same
 steps, batches and augmentation, and are coded by their frequencies. Settings are to be chosen on held-out training
-images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels.
+images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels and of
+real images.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ SKETCHES = {10: 14, 50: 18}  # height and width
 
 
 def sketches(storage: int) -> Settings:
-    """Codes of a fixed meaning and a painter that learns, in as few bits as their frequencies allow; as many as fit."""
+    """Codes of a fixed meaning and a painter that learns, in as few bits as their neighbours allow; as many as fit."""
     return {
         "codec": rc.Sketch,
         "code": {"size": (SKETCHES[storage], SKETCHES[storage]), "threshold": 0.25},

@@ -88,9 +88,10 @@ def machine(found: list[Summary[Any, Any]], missing: list[Row]) -> str:
     seconds = sum(run.seconds for run in runs)
     described = {f"{run.environment['threads']} thread a run on an {run.environment['cpu']}" for run in runs}
     each = sorted({len(summary.runs) for summary in found})
-    seeds = f"{each[0]} to {each[-1]} seeds" if len(each) > 1 else f"{each[0]} seed{'s' * (each[0] > 1)}"
+    seeds = f"{each[0]} to {each[-1]} seeds" if len(each) > 1 else f"{each[0]} seeds"
+    averaged = "One seed" if each == [1] else f"Mean and standard deviation of {seeds}"
     text = (
-        f"Mean and standard deviation of {seeds}. {len(runs)} runs, {duration(seconds)} of training on one core, "
+        f"{averaged}. {len(runs)} runs, {duration(seconds)} of training on one core, "
         f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."
     )
     return text + (f" Not yet run: {', '.join(row.name for row in missing)}." if missing else "")

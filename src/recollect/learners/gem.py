@@ -11,6 +11,7 @@ from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
 from recollect.learners.projection import multipliers
+from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class GEM(Learner):
         batch_size: int = 25,
     ) -> None:
         super().__init__(model, learning_rate)
+        self.module = check_module(module)
         check_classes("GEM", module.memory)
-        self.module = module
         if not memory_strength >= 0:
             raise ValueError(f"memory_strength={memory_strength}: accepted is a number of at least 0")
         self.memory_strength = memory_strength

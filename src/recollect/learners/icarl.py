@@ -12,6 +12,7 @@ from recollect.checks import check_at_least, check_images
 from recollect.learners.herding import herd
 from recollect.learners.last_layer import linear_layers, look
 from recollect.learners.learner import Learner, integers, one_task
+from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class ICaRL(Learner):
     ) -> None:
         super().__init__(model, learning_rate)
         linear_layers(model)  # without one there are no features: better said now than when the first task ends
-        self.module = module
+        self.module = check_module(module)
         if self.memory.admission != "chosen":
             raise ValueError(f"a memory with admission={self.memory.admission!r}: accepted is 'chosen'")
         if not strength >= 0:
@@ -96,6 +97,7 @@ class ICaRL(Learner):
         self._distilled: dict[int, list[int]] = {}  # for each task the classes whose probabilities are kept
         self._ids = torch.empty(0, dtype=torch.int64)  # of exemplars, in order
         self._probabilities = torch.empty(0, 0)
+        self.memory.watchers.add(self)
 
     @property
     def memory(self) -> Memory:
@@ -140,7 +142,6 @@ class ICaRL(Learner):
 
     def _drawn(self, current: int, device: torch.device) -> Batch | None:
         """Exemplars of each earlier task, task after task."""
-        self._drop_forgotten()
         past = self.memory.sample_tasks(self.memory_batch, but={current})
         if past is None:
             return None
@@ -222,21 +223,22 @@ class ICaRL(Learner):
             found[unknown] = super().predict(x[unknown], tasks[unknown])
         return found
 
-    def _drop_forgotten(self) -> None:
-        """What was said of exemplars that the memory was made to forget is to be gone too."""
+    def refresh(self) -> None:
+        """Drop what was said of exemplars that are not held any more. The memory has this done when it forgets."""
         held = torch.isin(self._ids, self.memory.ids.to(self._ids.device))
         self._ids, self._probabilities = self._ids[held], self._probabilities[held]
 
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
-        self._drop_forgotten()
-        values = {"task": self._task, "classes": [*self._classes.items()], "distilled": [*self._distilled.items()]}
-        return values, {"ids": self._ids, "probabilities": self._probabilities}
+        return {"task": self._task, "classes": [*self._classes.items()], "distilled": [*self._distilled.items()]}, {}
+
+    def _of_items(self) -> dict[str, torch.Tensor]:
+        return {"ids": self._ids, "probabilities": self._probabilities}
 
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
         self._task, self._classes, self._distilled = values["task"], dict(values["classes"]), dict(values["distilled"])
         self._ids, self._probabilities = tensors["ids"], tensors["probabilities"]
+        self.refresh()
 
     def footprint(self) -> Bill:
         """The memory's bill, and what was said of exemplars, with their ids, as parameters."""
-        self._drop_forgotten()
         return replace(self.memory.footprint(), parameters=8 * (self._ids.nbytes + self._probabilities.nbytes))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import torch
 
 from recollect.budget import Bill
-from recollect.checks import check_images, check_integers
+from recollect.checks import check_images, check_integers, check_number
 from recollect.learners.losses import loss_of
 from recollect.learners.saved import load, save
 from recollect.memory.file import MemoryFileError
@@ -41,7 +41,7 @@ class Learner(ABC):
 
     def __init__(self, model: nn.Module, learning_rate: float, loss: Named | Loss = "cross_entropy") -> None:
         self.model = model
-        self.learning_rate = learning_rate
+        self.learning_rate = check_number("learning_rate", learning_rate, above=0)
         self._loss = loss_of(loss)
         self._loss_is_of_classes = loss == "cross_entropy"
         self.progress: Plain = {}
@@ -111,6 +111,10 @@ class Learner(ABC):
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
         """What a learner knows beside its settings, its model and its memory: plain values and tensors."""
         return {}, {}
+
+    def _of_items(self) -> dict[str, torch.Tensor]:
+        """What is kept of single items of the memory, a row each, and their "ids": it goes when they are forgotten."""
+        return {}
 
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:  # noqa: B027
         """Take over what `_state` gave."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
+from recollect.memory.memory import check_memory
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class Offline(Learner):
         loss: Named | Loss = "cross_entropy",
     ) -> None:
         super().__init__(model, learning_rate, loss)
+        self._memory = check_memory(memory)
         if loss == "cross_entropy":
             check_classes("a loss of cross_entropy", memory)
-        self._memory = memory
         self.epochs = check_at_least("epochs", epochs, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
 

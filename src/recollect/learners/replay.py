@@ -10,6 +10,7 @@ from recollect.checks import check_at_least
 from recollect.learners.augmentation import Augmentation
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
+from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ class Replay(Learner):
         seed: int = 0,
     ) -> None:
         super().__init__(model, learning_rate, loss)
+        self.module = check_module(module)
         if loss == "cross_entropy":
             check_classes("a loss of cross_entropy", module.memory)
-        self.module = module
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
         self.augment = Augmentation(augment, seed) if augment else None

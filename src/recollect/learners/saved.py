@@ -12,6 +12,7 @@ from recollect.memory import file
 from recollect.memory.memory import Memory
 from recollect.memory.saved import (
     BROKEN,
+    ITEMS,
     bytes_to_tensors,
     commit,
     module_described,
@@ -50,6 +51,8 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
         "state": tensors_to_bytes({**tensors, "random": torch.get_rng_state()}),
         "optimiser": tensors_to_bytes(module.optimiser_state() if module is not None else {}),
     }
+    if of_items := learner._of_items():
+        parts[ITEMS] = tensors_to_bytes(of_items)
     if learner.memory is not None:
         commit(learner.memory, path, parts)
     else:
@@ -101,7 +104,7 @@ def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | No
         objects["memory"] = memory
     learner: Learner = rebuilt(description["learner"], **objects)
     learner.learning_rate = description["learning_rate"]
-    tensors = bytes_to_tensors(parts["state"])
+    tensors = bytes_to_tensors(parts["state"]) | (bytes_to_tensors(parts[ITEMS]) if ITEMS in parts else {})
     torch.set_rng_state(tensors.pop("random"))
     learner._restore(description["values"], {name: tensor.to(device) for name, tensor in tensors.items()})
     learner.progress = description["progress"]

@@ -323,6 +323,8 @@ class Ring:
                 self.index.move(left, run.start + np.arange(len(left)))
                 self.index.clear(run.start + np.arange(len(left), run.held))
                 self.rings[task] = _Run(run.start, run.share, len(left), len(left))
+        if not self.held:  # no task has a share in what is to come
+            self.rings = {}
 
     def state(self) -> Plain:
         """The runs in order: task, start, share, held, after."""

@@ -49,6 +49,14 @@ class Records(NamedTuple):
         return Records(*(values[rows] for values in self))
 
 
+class Snapshot(NamedTuple):
+    """What an index held at a moment: codes, fields, and which segments had changed."""
+
+    codes: CodedBlocks
+    fields: list[npt.NDArray[np.uint8]]
+    changed: npt.NDArray[np.bool_]
+
+
 class CodedIndex:
     """The index buffer for codes that are entropy-coded: as many records as fit the budget, in the slots from 0 on.
 
@@ -151,6 +159,16 @@ class CodedIndex:
         self.changed = np.append(self.changed, np.ones(max(segments - len(self.changed), 0), np.bool_))
         self.changed[changed // self.segment_slots] = True
         return True
+
+    def snapshot(self) -> Snapshot:
+        """All that is held now. Codes are never changed in place."""
+        return Snapshot(self.codes, [array.buffer.copy() for array in self.arrays.values()], self.changed.copy())
+
+    def undo(self, snapshot: Snapshot) -> None:
+        """Hold what was held then."""
+        self.codes, buffers, self.changed = snapshot
+        for array, buffer in zip(self.arrays.values(), buffers, strict=True):
+            array.buffer = buffer
 
     def learn(self, *, anyway: bool = False) -> bool:
         """Code all by what they are like now: if that takes less, or anyway, by that alone, if it fits."""

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import torch
 
-from recollect.checks import check_integers
+from recollect.checks import as_ids, check_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +45,7 @@ def matching(
     arrays = {"ids": index.ids, "task": index.tasks, "label": index.labels}
     found = np.ones(len(slots), np.bool_)
     for name, value in given.items():
-        numbers = np.atleast_1d(torch.as_tensor(value).cpu().numpy())
+        numbers = as_ids(value)
         wanted = check_integers(name, numbers, len(numbers) if name == "ids" else 1, limits[name])
         found &= np.isin(arrays[name].read_integers(slots), wanted)
     return np.flatnonzero(found)

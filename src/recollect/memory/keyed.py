@@ -51,7 +51,19 @@ class Keyed:
         return np.flatnonzero(keys_of(self.salt, ids) < np.array(limits, np.uint64))
 
     def take(self, records: Records, ids: Integers, labels: Integers) -> None:
-        """Hold these examples as far as there is room for them, or items that go before them."""
+        """Hold these examples as far as there is room for them, or items that go before them.
+
+        After an error all is as it was.
+        """
+        before, limits, fresh = self.index.snapshot(), self.limits.copy(), self.fresh
+        try:
+            self._take(records, ids, labels)
+        except BaseException:
+            self.index.undo(before)
+            self.limits, self.fresh = limits, fresh
+            raise
+
+    def _take(self, records: Records, ids: Integers, labels: Integers) -> None:
         start = 0
         while start < len(ids):
             stop = start + self.index.codes.block - self.held % self.index.codes.block  # up to the end of a block

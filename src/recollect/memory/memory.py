@@ -15,6 +15,7 @@ from recollect.checks import (
     IntegerLike,
     Integers,
     TargetLike,
+    as_ids,
     check_at_least,
     check_images,
     check_integers,
@@ -213,9 +214,9 @@ class Memory:
         if isinstance(rule, Keyed):
             rows = rule.wanted(ids, targets)
             codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
-            self.seen += len(x)
             records = rule.index.records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
             rule.take(records, ids[rows], targets[rows])
+            self.seen += len(x)
             return torch.from_numpy(ids)
         random_state = self._admission_rng.bit_generator.state
         try:
@@ -294,7 +295,7 @@ class Memory:
         """
         if not isinstance(self._admission, Chosen):
             raise ValueError(f"admission={self.admission!r}: accepted is 'chosen', the others choose by themselves")
-        numbers = np.atleast_1d(torch.as_tensor(ids).cpu().numpy())
+        numbers = as_ids(ids)
         wanted = check_integers("ids", numbers, len(numbers), self.seen).tolist()
         ranks = {held: rank for rank, held in enumerate(self.ids.tolist())}
         if unknown := [number for number in wanted if number not in ranks]:
@@ -368,10 +369,17 @@ class Memory:
     def _recollect(self, slots: Slots) -> Batch:
         targets = self.targets.read(self._index.labels, slots)
         tasks, ids = (torch.from_numpy(array.read_integers(slots)) for array in (self._index.tasks, self._index.ids))
-        size = at_once(self.codec)
-        parts = (self._index.codes.read(slots[start : start + size]) for start in range(0, len(slots), size))
-        images = [decoded(self.codec, rows, self.scheme) for rows in parts]
+        rows, size = self._index.codes.read(slots), at_once(self.codec)
+        parts = (rows[start : start + size] for start in range(0, len(rows), size))
+        images = [decoded(self.codec, part, self.scheme) for part in parts]
         return Batch(images[0] if len(images) == 1 else torch.cat(images), targets, tasks, ids)
+
+
+def check_memory(memory: Memory) -> Memory:
+    """Refuse what is no memory, such as a module in its place."""
+    if not isinstance(memory, Memory):
+        raise TypeError(f"memory is {type(memory).__name__}: accepted is a Memory")
+    return memory
 
 
 def _last_of_each(slots: Slots) -> Integers:

@@ -27,6 +27,7 @@ Before = np.uint16  # a bit for each pixel that is looked at
 
 REACH = 2  # a pixel is judged by those so far to its left, and up to so many rows above, so far to both sides
 BEFORE = [(down, across) for down in range(-REACH, 1) for across in range(-REACH, REACH + 1) if (down, across) < (0, 0)]
+POWERS = 2 ** np.arange(len(BEFORE), dtype=Before)[::-1, None]
 PLACE = 16  # where a pixel is, from -16 to 16, down and across, and the squares of both
 SEEN = len(BEFORE) + 4 + 1  # with a one, for the bias
 HIDDEN = 16
@@ -129,11 +130,8 @@ class Neighbours:
 
     def _seen(self, flat: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[Before]:
         """What is before these pixels, pixels x n, a bit for each of BEFORE; ``flat`` has framed pixels x n."""
-        seen = np.zeros((len(pixels), flat.shape[1]), Before)
-        for row, column in BEFORE:
-            seen <<= 1
-            seen |= flat[self._at[pixels] + row * self._across + column]
-        return seen
+        offsets = np.array([row * self._across + column for row, column in BEFORE])
+        return (flat[self._at[pixels, None] + offsets] * POWERS).sum(1, dtype=Before)
 
     def _judged(self, seen: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """How likely these pixels are to be 1, by what is before them, pixels x n."""
@@ -146,7 +144,7 @@ class Neighbours:
     def _levels(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.intp]]:
         """The network as a table, for each kind of place and all that can be before it, and the kind of each pixel.
 
-        There are at most 33 x 33 kinds, whatever the picture. To look up takes half the time of computing.
+        There are at most 33 x 33 kinds, whatever the picture. To look up is faster than to compute.
         """
         weights = np.frombuffer(self.data, np.int8).astype(np.float32)
         first, second = weights[: SEEN * HIDDEN].reshape(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
@@ -207,6 +205,8 @@ def _around(pictures: Codes) -> Numbers:
     return np.stack(shifted, 2).reshape(height * width, len(BEFORE), count)
 
 
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
 def _trained(pictures: Codes, places: Numbers, start: npt.NDArray[np.float64] | None) -> bytes:
     """Weights with which the bits of pictures are few, from others on or from random ones."""
     seen, where = torch.from_numpy(_around(pictures)).permute(2, 0, 1).contiguous(), torch.from_numpy(places) / PLACE
@@ -217,17 +217,16 @@ def _trained(pictures: Codes, places: Numbers, start: npt.NDArray[np.float64] | 
     weights.requires_grad_()
     optimiser = torch.optim.Adam([weights], rate)
     most, batch = 127 / UNIT, max(1, BATCH // len(places))
-    with torch.enable_grad():
-        for step in range(steps):
-            optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
-            rows = torch.randint(len(seen), (batch,), generator=draws)
-            first, second = weights[: SEEN * HIDDEN].view(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
-            hidden = (seen[rows] @ first[: len(BEFORE)] + where @ first[len(BEFORE) :]).relu()
-            logits = hidden @ second[:HIDDEN] + second[HIDDEN]
-            loss = F.binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / batch
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            with torch.no_grad():
-                weights.clamp_(-most, most)
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
+        rows = torch.randint(len(seen), (batch,), generator=draws)
+        first, second = weights[: SEEN * HIDDEN].view(SEEN, HIDDEN), weights[SEEN * HIDDEN :]
+        hidden = (seen[rows] @ first[: len(BEFORE)] + where @ first[len(BEFORE) :]).relu()
+        logits = hidden @ second[:HIDDEN] + second[HIDDEN]
+        loss = F.binary_cross_entropy_with_logits(logits, wanted[rows], reduction="sum") / batch
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            weights.clamp_(-most, most)
     return (weights.detach() * UNIT).round().to(torch.int8).numpy().tobytes()

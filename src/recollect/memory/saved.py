@@ -39,6 +39,7 @@ BROKEN = (
     ValueError,
     safetensors.SafetensorError,
 )
+ITEMS = "items"  # the part with what a learner keeps of single items, by their ids
 PATCHES = 50  # they may take one in so many bytes of the records
 SETTINGS = ("capacity", "admission", "classes", "tasks", "scheme")
 
@@ -68,8 +69,8 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
 def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     """Write what changed since the last commit, with ``more`` parts beside those of the memory.
 
-    What else the file holds, such as a learner, stays in it. It must not be older than the memory: it may see that
-    items were forgotten, but not that others came.
+    What else the file holds, such as a learner, stays in it, but for what it keeps of items that were forgotten. It
+    must not be older than the memory: it may see that items were forgotten, but not that others came.
     """
     index, parts = memory._index, {**parts_of(memory), **more}
     memory._tried = home = file.home_at(path, memory._home, memory._tried)
@@ -80,18 +81,28 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
             f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
             f"{memory.seen}: accepted are Learner.save, which commits both, and another file"
         )
+    erased = home.commits > 0 and len(memory.audit) > len(home.audit)
+    if erased and ITEMS in kept:
+        parts[ITEMS] = _of_held(memory, path)
     patch, numbers = index.patch(), np.flatnonzero(index.changed).tolist()
     if not home.commits:
         patch, numbers = None, range(len(index.changed))
     elif patch is not None:
         # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
-        erased, large = len(memory.audit) > len(home.audit), home.patch_bytes + len(patch) > index.nbytes // PATCHES
-        patch = None if erased or large else patch
+        patch = None if erased or home.patch_bytes + len(patch) > index.nbytes // PATCHES else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
     kind = file.ENTROPY if isinstance(index, CodedIndex) else file.CLASSES if memory.classes else file.TARGETS
     change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit, format=kind)
     memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
+
+
+def _of_held(memory: Memory, path: Path) -> bytes:
+    """What a learner in the file keeps of single items, without those that the memory does not hold any more."""
+    with file.reading(path) as reader:
+        rows = bytes_to_tensors(reader.parts[ITEMS])
+    held = torch.isin(rows["ids"], memory.ids)
+    return tensors_to_bytes({name: tensor[held] for name, tensor in rows.items()})
 
 
 def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
@@ -226,7 +237,11 @@ def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, 
 
 def tensors_to_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
     """In the format of safetensors, which holds nothing that could be run."""
-    return safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    first = {tensor.untyped_storage().data_ptr(): name for name, tensor in reversed(plain.items())}
+    # A file has no tied weights: each of them is written by itself.
+    tied = {name for name, tensor in plain.items() if first[tensor.untyped_storage().data_ptr()] != name}
+    return safetensors.torch.save({name: tensor.clone() if name in tied else tensor for name, tensor in plain.items()})
 
 
 def bytes_to_tensors(data: bytes) -> dict[str, torch.Tensor]:

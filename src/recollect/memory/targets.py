@@ -7,6 +7,7 @@ what is given as y, make fields of it, which are rows of bytes with the highest 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from recollect.packing import bits_for
 from recollect.rebuild import described, rebuildable, rebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from recollect.checks import Reals, TargetLike
     from recollect.memory.index import BitArray, Rows, Slots
     from recollect.rebuild import Plain
@@ -91,6 +90,8 @@ class RealTargets:
         if between is None and bits not in FLOATS:
             raise ValueError(f"bits={bits}: accepted are 32 and 16, and 1 to 32 if ``between`` is given")
         if between is not None:
+            if not isinstance(between, Sequence) or len(between) != 2:
+                raise ValueError(f"between={between!r}: accepted are two numbers, the lower one first")
             low, high = map(float, between)
             if bits > MOST_BITS:
                 raise ValueError(f"bits={bits}: accepted are 1 to {MOST_BITS}")
