@@ -16,7 +16,7 @@ from recollect.cli.common import AsJson, app, folder_of, out, remarks, say, size
 from recollect.inspection.waiting import waiting
 from recollect.lab import own, results, runner
 from recollect.lab.experiments import EXPERIMENTS
-from recollect.lab.show import as_json, listing, table
+from recollect.lab.show import as_json, listing, rows_listing, table
 from recollect.memory.file import MemoryFileError
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ Rows = Annotated[list[str] | None, typer.Option(help="only rows whose names have
 
 
 @app.command("list")
-def list_experiments() -> None:
+def list_experiments(
+    name: Annotated[str | None, typer.Argument(help="an experiment, to see its rows and what each takes")] = None,
+) -> None:
     """The experiments, what each answers and about how long it takes on two cores, with --jobs 2."""
-    out.print(listing(EXPERIMENTS.values()))
+    out.print(listing(EXPERIMENTS.values()) if name is None else rows_listing(_named(name)))
 
 
 @app.command()
@@ -166,12 +168,16 @@ def _own(name: str | None, stream: str, profile: str, settings: dict[str, Any]) 
     return experiment, experiment.profiles[profile]
 
 
+def _named(name: str) -> AnyExperiment:
+    if name not in EXPERIMENTS:
+        raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]
+
+
 def _find(name: str | None, profile: str) -> tuple[AnyExperiment, Profile]:
     if name is None:
         raise typer.BadParameter("no name: accepted is that of an experiment, or --stream folder:PATH")
-    if name not in EXPERIMENTS:
-        raise typer.BadParameter(f"{name!r}: accepted are {', '.join(EXPERIMENTS)}")
-    experiment = EXPERIMENTS[name]
+    experiment = _named(name)
     if profile not in experiment.profiles:
         raise typer.BadParameter(f"profile={profile!r}: accepted are {', '.join(experiment.profiles)}")
     return experiment, experiment.profiles[profile]

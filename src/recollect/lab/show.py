@@ -83,6 +83,22 @@ def listing(experiments: Iterable[AnyExperiment]) -> Table:
     return shown
 
 
+def rows_listing(experiment: AnyExperiment) -> Table:
+    """The rows of an experiment, and what a run of each takes."""
+    shown = Table(title=f"{experiment.title}. {experiment.answers}", caption="Seeds x the time of a run on one core.")
+    shown.add_column("row", no_wrap=True)
+    costs: dict[str, dict[str, str]] = {}
+    for name, profile in experiment.profiles.items():
+        shown.add_column(name, justify="right", no_wrap=True)
+        for row in experiment.distinct(profile, experiment.chosen(profile)):
+            time = duration(experiment.cost(profile, row))
+            costs.setdefault(row.name, {})[name] = f"{len(profile.seeds_of(row))} x {time}"
+    for row in experiment.rows:
+        if row.name in costs:  # others do the same as one before
+            shown.add_row(row.name, *(costs[row.name].get(name, "-") for name in experiment.profiles))
+    return shown
+
+
 def _time(experiment: AnyExperiment, name: str) -> str:
     """Expected time on two cores."""
     if name not in experiment.profiles:
