@@ -66,9 +66,9 @@ def test_the_table_has_the_papers_column_and_the_difference(tmp_path: Path, monk
 
 
 def test_list_says_what_there_is():
-    printed, _ = call("list", "table1")
-    assert "Replay Recollections 100" in printed
-    assert "Same: Recollections 100" not in printed  # its runs are those of the row before
+    printed, _ = call("list", "table2")
+    assert "Replay Recollections 50" in printed
+    assert "Same: Recollections 50" not in printed  # its runs are those of the other
     assert "3 x " in printed
     printed, _ = call("list")
     assert "table1" in printed
