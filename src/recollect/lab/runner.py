@@ -20,7 +20,7 @@ from recollect.lab.progress import Board
 from recollect.lab.shelf import Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def jobs_left(
     experiment: AnyExperiment,
     profile: Profile,
-    rows: list[Row],
+    rows: Sequence[Row],
     seeds: int | None,
     folder: Path,
     *,
