@@ -53,7 +53,7 @@ class Board:
         self._progress.update(self._whole, advance=(step - done) * job.cost / job.steps)
         quarters = [4 * number // job.steps for number in (done, step)]
         if not self.console.is_terminal and quarters[0] < quarters[1] < 4:
-            self.console.print(f"{job.title}: {state}", highlight=False)
+            self.console.print(f"{job.title}: {state}", highlight=False, soft_wrap=True)
 
     def finished(self, job: AnyJob, headline: str, seconds: float) -> None:
         """A run is over and recorded."""
@@ -61,7 +61,9 @@ class Board:
         self._progress.remove_task(self._bars.pop(job.number))
         self._say_whole()
         self.console.print(
-            f"{self._finished} of {self._count}: {job.title}: {headline} in {seconds:.0f} s", highlight=False
+            f"{self._finished} of {self._count}: {job.title}: {headline} in {seconds:.0f} s",
+            highlight=False,
+            soft_wrap=True,  # a line of a log is one line
         )
 
     def _say_whole(self) -> None:
