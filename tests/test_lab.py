@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
 import pickle
 import signal
@@ -299,3 +300,15 @@ def test_the_profile_paper_has_the_settings_of_the_appendix():
         "batch_size": 5,
         "steps": 1,
     }
+
+
+def test_workers_have_one_thread_in_numpy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    told = f"echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS > {tmp_path / 'threads'}"
+    process = multiprocessing.get_context("spawn").Process(target=os.system, args=(told,))
+    runner._start([process])
+    process.join()
+    assert (tmp_path / "threads").read_text() == "1 1\n"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     Record = Callable[[Any], object]
 
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
 def jobs_left(
     experiment: AnyExperiment,
     profile: Profile,
@@ -117,13 +120,21 @@ def _side_by_side(jobs: list[AnyJob], record: Record, workers: int, board: Board
 
 
 def _start(processes: list[Any]) -> None:
-    """Start the workers deaf to Ctrl-C, which is for the parent: it ends them."""
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Start the workers deaf to Ctrl-C, which is for the parent: it ends them.
+
+    Each has one thread, in numpy, too, whose products would wait for each other's threads many times as long as they
+    take. It reads that when it is loaded.
+    """
+    heard, before = signal.signal(signal.SIGINT, signal.SIG_IGN), dict(os.environ)
+    os.environ |= dict.fromkeys(THREADS, "1")
     try:
         for process in processes:
             process.start()
     finally:
         signal.signal(signal.SIGINT, heard)
+        for name in THREADS:
+            os.environ.pop(name)
+        os.environ |= {name: before[name] for name in THREADS if name in before}
 
 
 def _work(waiting: Any, messages: Any, record: Record) -> None:
