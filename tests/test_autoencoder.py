@@ -224,7 +224,7 @@ def test_the_loss_is_the_binary_cross_entropy_of_the_reconstruction():
         ({"shape": (1, 28)}, r"shape=\(1, 28\)"),
         ({"variables": 7, "categories": 3}, "multiple of 4"),
         ({"categories": 1}, "categories=1"),
-        ({"tau": 0.0}, "tau=0.0: accepted is a temperature above 0"),
+        ({"tau": 0.0}, "tau=0.0: accepted is a number above 0"),
     ],
 )
 def test_it_refuses(arguments: dict[str, object], message: str):

@@ -114,7 +114,7 @@ REAL = rc.RealTargets((2,), bits=8, between=(0, 1))
         (rc.RealTargets(bits=16), torch.full((3,), 7e4), "y has the value 70000.0: accepted are -65504 to 65504"),
         (rc.RealTargets(), torch.full((3,), torch.inf), "y has the value inf"),
         (rc.NoTargets(), torch.rand(3), "y is a Tensor: accepted is None, since the memory keeps no targets"),
-        (None, None, "y has type object: accepted are integers"),
+        (None, None, "y is missing: accepted are integers"),
         (None, torch.rand(3), "y has type float32: accepted are integers"),
     ],
 )
