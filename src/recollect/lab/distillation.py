@@ -75,7 +75,7 @@ QUICK = DistillationProfile(
     rows=("1 % sample", "Real x", "100x"),
 )
 # Ten recollections a step, where the paper takes one; teacher and codec end their training in few epochs, where the
-# paper takes 500. With ten a step 3e-3 is best for few episodes and for samples, 1e-3 for codes and small pictures in
+# paper takes 500. With ten a step 3e-3 is best for few episodes and for a sample, 1e-3 for codes and small pictures in
 # the end, and the paper's 1e-4 far behind (`lab/distillation_tuning.py`). All four experiments on MNIST share the
 # teacher, codecs and the students that they have in common.
 STANDARD = DistillationProfile(

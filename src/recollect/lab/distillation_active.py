@@ -32,7 +32,7 @@ ROWS = (
     choosing("Diverse, DPP 10x", CODES["10x"], (DPP,)),
     choosing("Active & diverse 10x", CODES["10x"], (DIVERSE, ACTIVE), (10.67, 27.05, 94.81, 98.59, 99.20)),
     choosing("Active & diverse 100x", CODES["100x"], (DIVERSE, ACTIVE), (11.51, 29.93, 92.54, 97.66, 98.32)),
-    choosing("Active & DPP 100x", CODES["100x"], (DPP, ACTIVE), seeds=1),  # ten times as long
+    choosing("Active & DPP 100x", CODES["100x"], (DPP, ACTIVE), seeds=1),  # a choice takes long
     choosing("Active, pixels 100x", PIXELS["100x"], (ACTIVE,)),
 )
 

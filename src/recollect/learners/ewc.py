@@ -83,8 +83,11 @@ class EWC(Learner):
     def _keep(self, x: torch.Tensor, labels: torch.Tensor, task: int) -> None:
         self._task, self._example = task, raw_bits(x.shape[1:])
         images = (x * 255).round().byte()
-        self._images = torch.cat([self._images.to(x.device).view(-1, *x.shape[1:]), images])[-self.items :].clone()
-        self._labels = torch.cat([self._labels.to(x.device), labels.to(x.device)])[-self.items :].clone()
+        # Cut before they are joined: a part of what was joined would keep all of it.
+        cut = max(0, len(self._labels) + len(x) - self.items)
+        kept = self._images.to(x.device).view(-1, *x.shape[1:])[cut:], self._labels.to(x.device)[cut:]
+        self._images = torch.cat([kept[0], images[-self.items :]])
+        self._labels = torch.cat([kept[1], labels[-self.items :].to(x.device)])
 
     def finish(self) -> None:
         """End the current task: keep its weights and their Fisher information, drop its examples."""
@@ -101,7 +104,7 @@ class EWC(Learner):
                 total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
         self._fisher.append(fisher)
         self._anchors.append([weight.detach().clone() for weight in self._trained])
-        # Views of what is dropped would keep all of it.
+        # New ones, since views would keep what is dropped.
         self._task, self._images, self._labels = None, self._images.new_empty(0), self._labels.new_empty(0)
 
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:

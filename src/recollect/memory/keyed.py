@@ -55,6 +55,8 @@ class Keyed:
 
         After an error all is as it was.
         """
+        if not len(ids):  # most examples, once the memory is full: nothing to copy for
+            return
         before, limits, fresh = self.index.snapshot(), self.limits.copy(), self.fresh
         try:
             self._take(records, ids, labels)

@@ -30,5 +30,5 @@ class LeNet(nn.Sequential):
                 *[nn.Linear(120, 84), nn.ReLU()],
                 nn.Linear(84, classes),
             )
-        # Half the time of a forward pass; it changes no result but by rounding.
+        # Faster on CPUs; it changes no result but by rounding.
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
