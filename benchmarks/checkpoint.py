@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.harness import report
+from benchmarks.harness import Rows, report
 from recollect import DiscreteAutoencoder, Memory, RecollectionModule, Replay
 from recollect.lab.checkpoint import EVERY, RARELY
 from recollect.models import MLP
@@ -17,7 +17,7 @@ from recollect.models import MLP
 SHAPE, CODES, ITEMS, ROUNDS = (1, 28, 28), ((104, 4), (139, 8)), 3000, 5
 
 
-def main() -> None:
+def measured() -> Rows:
     rows = []
     x, y = torch.rand(10, *SHAPE), torch.arange(10)
     for variables, categories in CODES:
@@ -41,8 +41,8 @@ def main() -> None:
                 "percent_of_a_run": 100 * typical / (typical + max(EVERY, RARELY * typical)),
             }
         )
-    report("checkpoint", rows)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    report("checkpoint", measured)

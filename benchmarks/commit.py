@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.harness import report
+from benchmarks.harness import Rows, report
 from recollect import Memory, ResizedPixels
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
+def measured() -> Rows:
     memory = Memory(ResizedPixels(SHAPE, **CODE), capacity=ITEMS, classes=10, tasks=20)
     x, y = torch.rand(min(ITEMS, 10_000), *SHAPE), torch.arange(min(ITEMS, 10_000)) % 10
     for _ in range(ITEMS // len(x)):
@@ -41,21 +41,18 @@ def main() -> None:
         opened, bytes_billed = timed(lambda: Memory.open(path)), memory.footprint().total / 8
         overhead = path.stat().st_size / bytes_billed - 1
     typical = statistics.median(later)
-    report(
-        "commit",
-        [
-            {
-                "items": ITEMS,
-                "new": NEW,
-                "first_seconds": first,
-                "later_milliseconds": 1e3 * typical,
-                "percent_of_first": 100 * typical / first,
-                "open_seconds": opened,
-                "overhead_percent": 100 * overhead,
-            }
-        ],
-    )
+    return [
+        {
+            "items": ITEMS,
+            "new": NEW,
+            "first_seconds": first,
+            "later_milliseconds": 1e3 * typical,
+            "percent_of_first": 100 * typical / first,
+            "open_seconds": opened,
+            "overhead_percent": 100 * overhead,
+        }
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    report("commit", measured)

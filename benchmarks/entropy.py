@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
-from benchmarks.harness import report, seconds
+from benchmarks.harness import Rows, report, seconds
 from recollect import Codec, Memory, ResizedPixels, Sketch
 from recollect.streams import mnist_rotations
 
@@ -45,7 +45,7 @@ def entropy(memory: Memory) -> float:
     return sum(float((each * np.log2(len(codes) / each)).sum()) for each in counts) / len(codes)
 
 
-def main() -> None:
+def measured() -> Rows:
     stream = mnist_rotations(seed=0, tasks=TASKS, train_examples=EXAMPLES)
     rows = []
     for name, codec in CODECS.items():
@@ -70,8 +70,8 @@ def main() -> None:
                 "write_to_radix": writing / usual,
             }
         )
-    report("entropy", rows)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    report("entropy", measured)

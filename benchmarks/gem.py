@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from benchmarks.harness import report, seconds
+from benchmarks.harness import Rows, report, seconds
 from recollect import GEM, Memory, RawPixels, RecollectionModule
 from recollect.learners import gem
 from recollect.learners.gradients import Gradients, Matrices, gradients_of_groups
@@ -77,7 +77,7 @@ def step(case: Case, gradients: Callable[..., Gradients]) -> tuple[float, torch.
         gem.gradients_of_groups = gradients_of_groups
 
 
-def main() -> None:
+def measured() -> Rows:
     rows = []
     for case, threads in itertools.product(CASES, (1, 2)):
         torch.set_num_threads(threads)
@@ -94,8 +94,8 @@ def main() -> None:
                 "times_as_fast": slow / fast,
             }
         )
-    report("gem", rows)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    report("gem", measured)

@@ -16,6 +16,7 @@ from recollect.lab.environment import environment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Rows = list[dict[str, str | int | float]]
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks"
 
 
@@ -28,21 +29,29 @@ def seconds(call: Callable[[], object], *, at_least: float = 0.3, rounds: int = 
         while (passed := time.perf_counter() - started) < at_least / rounds or calls == 0:
             call()
             calls += 1
-        best = min(best, passed / max(calls, 1))
+        best = min(best, passed / calls)
     return best
 
 
-def report(name: str, rows: list[dict[str, str | int | float]]) -> None:
-    """Print the rows as a table, and with ``--record`` on the command line write them to results/benchmarks."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}")
+def in_turns(*calls: Callable[[], object], rounds: int = 3) -> list[float]:
+    """The best time of each call, taken one after the other in every round: what else the machine does meets all."""
+    times = [[seconds(call, rounds=2) for call in calls] for _ in range(rounds)]
+    return [min(taken) for taken in zip(*times, strict=True)]
+
+
+def report(name: str, measured: Callable[[], Rows]) -> None:
+    """Print what is measured as a table, and with ``--record`` on the command line write it to results/benchmarks."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description="Measures, and prints a table.")
     parser.add_argument("--record", action="store_true", help=f"write results/benchmarks/{name}.json")
+    record = parser.parse_args().record  # before what takes long
+    rows = measured()
     table = Table(title=name)
     for column in rows[0]:
         table.add_column(column.replace("_", " "), justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
         table.add_row(*map(_cell, row.values()))
     Console(width=120).print(table)
-    if parser.parse_args().record:
+    if record:
         RESULTS.mkdir(parents=True, exist_ok=True)
         written = {"benchmark": name, "rows": rows, "environment": environment()}
         (RESULTS / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from rich.console import Console
 
-from benchmarks.harness import report, seconds
+from benchmarks.harness import Rows, report, seconds
 from recollect import Memory, ResizedPixels
 from recollect.memory.admission import Balanced, Reservoir
 
@@ -31,7 +31,7 @@ def filled(rule: Rule, size: int) -> Memory:
     return memory
 
 
-def main() -> None:
+def measured() -> Rows:
     rows = []
     x, y, task = torch.rand(10, *SHAPE), torch.arange(10) % CLASSES, torch.arange(10) % TASKS
     for rule in RULES:
@@ -65,8 +65,8 @@ def main() -> None:
                 }
                 for operation, cost in costs.items()
             ]
-    report("memory", rows)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    report("memory", measured)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.harness import report
+from benchmarks.harness import Rows, report
 from recollect import Memory, RawPixels, RecollectionModule, Replay
 from recollect.models import MLP, ResNet18
 
@@ -69,7 +69,7 @@ def ours(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], Non
     return steps
 
 
-def main() -> None:
+def measured() -> Rows:
     rows = []
     for (name, make, shape, steps, rounds), threads in itertools.product(MODELS, (1, 2)):
         torch.set_num_threads(threads)
@@ -91,8 +91,8 @@ def main() -> None:
                 "ratio": rate["ours"] / rate["bare"],
             }
         )
-    report("replay", rows)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    report("replay", measured)

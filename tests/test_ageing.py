@@ -137,6 +137,7 @@ def test_what_was_not_watched_is_not_measured():
     memory.write(blocks(4), 0)
     ageing.watch(blocks(4))
     assert ageing.by_task() == {0: rc.Aged(4, 0.0, 0.0)}
+    assert ageing.by_task(most=1) == {0: rc.Aged(1, 0.0, 0.0)}  # of those that were watched
 
 
 def test_it_refuses():

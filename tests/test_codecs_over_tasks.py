@@ -18,6 +18,7 @@ import torch
 from typer.testing import CliRunner
 
 import recollect as rc
+from commands import call
 from conftest import Folders
 from processes import CONTEXT, start, wait
 from recollect.cli import app
@@ -340,3 +341,10 @@ def test_a_profile_changes_the_amount_of_work_only():
             assert all(row in experiment.rows for row in experiment.chosen(profile))
     paper = codec_transfer.EXPERIMENT.profiles["paper"]
     assert (paper.passes, paper.train_examples, paper.test_examples, paper.stream_batch) == (100, 2500, 500, 1)
+
+
+def test_a_checkpoint_of_a_codec_is_whole(tmp_path: Path):
+    trainee = Trainee(rc.DiscreteAutoencoder((3, 32, 32), **CODE), {}, buffer="recollections", items=5)
+    trainee.observe(torch.rand(4, 3, 32, 32), torch.zeros(4, dtype=torch.long), 0)
+    trainee.save(tmp_path / "codec.rec", {"batches": 1})
+    assert call("verify", tmp_path / "codec.rec")[0].startswith("ok: ")

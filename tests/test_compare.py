@@ -45,6 +45,15 @@ def test_each_has_its_bits_and_its_distortion_on_mnist(tmp_path: Path):
         assert image.size == (round(150 * (LABEL + 4 * COLUMN)), 150 * 5 * COLUMN)
 
 
+def test_files_of_one_name_are_told_apart(tmp_path: Path):
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        files.append(committed(rc.RawPixels((1, 28, 28)), tmp_path / folder / "memory.rec"))
+    printed, _ = call("compare", *files, "--items", "1", "--out", tmp_path / "picture.png")
+    assert [line.split(", ")[0] for line in printed.splitlines()[:2]] == [str(file) for file in files]
+
+
 def test_images_of_a_folder_stand_above_what_is_made_of_them(tmp_path: Path):
     file, picture = (
         committed(rc.ResizedPixels((3, 8, 8), size=(1, 1), bits=1), tmp_path / "mine.rec"),

@@ -86,6 +86,30 @@ def test_what_was_decoded_beforehand_is_what_the_memory_holds(teacher: nn.Module
     assert torch.allclose(divergence(drawn), asked_now, atol=1e-6)
 
 
+def test_what_is_forgotten_is_not_taught_any_more():
+    memory = memory_of()
+    sampler = DecodedSampling(memory, model(3))
+    memory.forget(label=1)
+    memory.forget(task=2)
+    drawn = sampler.sample(500)
+    assert drawn.y is not None
+    assert drawn.task is not None
+    assert 1 not in drawn.y
+    assert 2 not in drawn.task
+    assert len(sampler.all) == len(memory)
+    for label in (0, 2, 3, 4):
+        memory.forget(label=label)
+    assert sampler.all.x.untyped_storage().nbytes() == 0
+    with pytest.raises(ValueError, match="the memory has forgotten all that was decoded: accepted is a new sampler"):
+        sampler.sample(1)
+
+
+def test_another_teacher_than_was_asked_is_refused():
+    sampler = DecodedSampling(memory_of(), model(3))
+    with pytest.raises(ValueError, match="another teacher: accepted is the one of their sampler"):
+        distil(model(3), model(1), sampler, 1)
+
+
 class Remembers(rc.ResizedPixels):
     """Keeps the codes it was asked to decode."""
 
@@ -225,6 +249,12 @@ def test_models_that_take_the_task_are_given_it():
     distil(Masked(0), student, ActiveSampling(BufferSampling(memory_of()), Masked(0), student), 3)
     assert not torch.equal(parameters(student), before)
     assert bool(parameters(student).isfinite().all())
+
+
+def test_codecs_that_cannot_read_any_code_are_refused():
+    for codec in (rc.JPEG(SHAPE, bits=300), rc.ContinuousAutoencoder((1, 8, 8), latents=4)):
+        with pytest.raises(TypeError, match=f"codec is {type(codec).__name__}: accepted is one that can decode any"):
+            CodeSampling(codec)
 
 
 def test_what_code_sampling_does_not_know_is_asked_for_in_vain():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import binomtest, chisquare
 
 from recollect.distillation import DiverseSampling, Recollections, k_dpp, msss
 from recollect.distillation.diverse import Selection
@@ -104,13 +104,30 @@ class Numbered:
 def test_kn_are_filtered_to_k_group_by_group(select: Selection):
     candidates = Numbered()
     chosen = DiverseSampling(candidates, k=6, n=20, select=select).sample(15)
-    assert candidates.asked == [300]
+    assert candidates.asked == [360]  # of whole groups
     assert chosen.y is not None
     assert chosen.task is not None
     assert [*(chosen.y // 20 // 6)] == [0] * 6 + [1] * 6 + [2] * 3
     assert torch.equal(chosen.x.flatten(1).argmax(1), chosen.task)
     for group in chosen.task[:12].split(6):
         assert len(group.unique()) >= 5  # msss begins with two at random, which may be alike
+
+
+class OneOdd:
+    """Images that are all alike but for one."""
+
+    def sample(self, size: int) -> Recollections:
+        places = torch.zeros(size, dtype=torch.long)
+        places[size // 2] = 1
+        return Recollections(torch.eye(2)[places].reshape(size, 1, 1, 2))
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_few_are_of_a_group_that_is_diverse(select: Selection, size: int):
+    sampler = DiverseSampling(OneOdd(), k=4, n=5, select=select)
+    odd = sum(float(sampler.sample(size).x[:, 0, 0, 1].sum()) for _ in range(400))
+    assert binomtest(round(odd), 400 * size, 1 / 4).pvalue > 0.001  # one of the four is always the odd one
 
 
 @pytest.mark.parametrize("select", SELECTIONS)

@@ -65,6 +65,12 @@ def test_info_says_what_a_file_holds_and_what_it_costs(memory: rc.Memory, path: 
     assert found["audit"] == [{"time": line.time, "items": 4, "rule": "label=3"}]
 
 
+def test_info_of_an_empty_memory(path: Path):
+    rc.Memory(rc.RawPixels((1, 12, 12)), capacity=5).commit(path)
+    assert "0 of at most 5 items held" in call("info", path)[0]
+    assert json.loads(call("info", path, "--json")[0])["memory"]["held"] == 0
+
+
 def test_info_names_learner_and_model(learner: rc.Replay, path: Path):
     printed, _ = call("info", path)
     for words in (

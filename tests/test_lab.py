@@ -27,7 +27,7 @@ from recollect.lab.experiment import AnyExperiment, Row
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.job import CPU, Job
 from recollect.lab.metrics import backward_transfer, forward_transfer
-from recollect.lab.run import ContinualRun, execute
+from recollect.lab.run import ContinualRun, Measured, execute
 
 PROFILE = ContinualProfile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
 RAW = {"codec": rc.RawPixels, "items": 12}
@@ -148,6 +148,8 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mon
 def test_workers_can_be_given_every_experiment(experiment: AnyExperiment):
     given = pickle.loads(pickle.dumps(experiment))
     assert (given.name, given.rows, given.profiles) == (experiment.name, experiment.rows, experiment.profiles)
+    if isinstance(experiment, Continual):
+        assert given.course == experiment.course  # so that a worker makes a stream once for all its rows
 
 
 def test_a_row_may_have_fewer_seeds_than_its_profile_and_more_are_run_if_asked_for(tmp_path: Path):
@@ -203,8 +205,15 @@ def test_runs_side_by_side_are_the_same_runs(tmp_path: Path):
 
 def test_a_run_that_fails_beside_others_is_reported(tmp_path: Path):
     broken = ContinualRow(name="Broken", learner=rc.Online, settings={"no_such_setting": 1})
-    with pytest.raises(RuntimeError, match=r"(?s)Broken, seed 0 failed:.*no_such_setting"):
+    with pytest.raises(runner.RunError, match=r"(?s)Broken, seed 0 failed: \nTraceback.*no_such_setting"):
         run_all(tmp_path, (broken, ROWS[0]), workers=2)
+
+
+def test_a_full_disk_is_told_in_a_line(tmp_path: Path):
+    (tmp_path / "tiny").write_text("in the place of a folder")
+    with pytest.raises(runner.RunError, match=r"^Online, seed 0 failed: .*tiny") as caught:
+        run_all(tmp_path, ROWS[:1], seeds=2, workers=2)
+    assert "\n" not in str(caught.value)
 
 
 SMALL_COMMAND = """
@@ -231,7 +240,7 @@ def test_a_worker_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
         os.kill(processes[0].pid, signal.SIGKILL)
 
     monkeypatch.setattr(runner, "_start", start_and_kill)
-    with pytest.raises(RuntimeError, match="a worker ended with exit code -9"):
+    with pytest.raises(runner.RunError, match="a worker ended with exit code -9"):
         run_all(tmp_path, ROWS[:2], seeds=20, workers=2)
 
 
@@ -292,6 +301,13 @@ def test_rows_are_chosen_by_parts_of_their_names():
         EXPERIMENT.chosen(PROFILE, ["Gen"])
 
 
+def test_a_row_is_chosen_by_its_name_though_others_have_it_in_theirs():
+    both = replace(EXPERIMENT, rows=(replace(ROWS[0], name="Replay 20"), replace(ROWS[1], name="Replay 200")))
+    assert [row.name for row in both.chosen(PROFILE, ["replay 20"])] == ["Replay 20"]
+    assert [row.name for row in both.chosen(PROFILE, ["replay 20", "20"])] == ["Replay 20", "Replay 200"]
+    assert [row.name for row in both.chosen(replace(PROFILE, rows=("Replay 20",)))] == ["Replay 20"]
+
+
 def test_the_profile_paper_has_the_settings_of_the_appendix():
     row = replace(ROWS[1], paper_settings={"learning_rate": 0.01, "steps": 1}, paper_training={"steps": 7})
     assert row.in_profile(PROFILE).settings == {"learning_rate": 0.1, "batch_size": 5}
@@ -312,3 +328,10 @@ def test_workers_have_one_thread_in_numpy_too(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / "threads").read_text() == "1 1\n"
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def test_a_line_of_ages_has_every_task_so_far():
+    measured = Measured(untrained=[], task=2)
+    measured.add_ages({0: rc.Aged(3, 0.2, 0.1), 1: rc.Aged(1, 0.4, 0.3)})  # nothing of the last is held
+    assert measured.ageing == {"held": [[0.2, 0.4, None]], "fresh": [[0.1, 0.3, None]]}
+    assert measured.distortion["held"] == [pytest.approx(0.25)]

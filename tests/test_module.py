@@ -99,6 +99,21 @@ def test_a_frozen_codec_is_left_as_it_is():
     assert all(map(torch.equal, weights(memory.codec), before))
 
 
+def test_a_codec_may_be_frozen_on_the_way_and_let_go_again():
+    memory, x = memory_of(DiscreteAutoencoder(SHAPE, 8, 3)), torch.rand(4, *SHAPE)
+    module, codec = RecollectionModule(memory), memory.codec
+    assert isinstance(codec, DiscreteAutoencoder)
+    module.rehearse(x, size=6)
+    codec.requires_grad_(False)
+    before = weights(codec)
+    assert module.rehearse(x, size=6) is not None
+    assert not module.rehearses
+    assert all(map(torch.equal, weights(codec), before))
+    codec.requires_grad_(True)
+    module.rehearse(x, size=6)
+    assert not any(map(torch.equal, weights(codec), before))
+
+
 BAD = [
     torch.full((2, *SHAPE), torch.nan),
     torch.full((2, *SHAPE), 255.0),

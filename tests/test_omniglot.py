@@ -138,7 +138,7 @@ def test_archives_serve_as_well_as_folders(folders: Folders, drawn: Ink, monkeyp
     images, alphabets = files.decoded()
     pack(folders.own / "omniglot", monkeypatch)
     again, same = files.decoded()
-    assert np.array_equal(again, images)
+    assert torch.equal(again, images)
     assert same == alphabets
 
 
@@ -149,6 +149,24 @@ def test_images_are_decoded_once(folders: Folders, drawn: Ink):
     assert torch.equal(after.images, before.images)
     assert after.alphabets == before.alphabets
     assert [path.name for path in folders.cache.iterdir()] == ["omniglot-28x28.npz"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4 cut off", None])
+def test_a_cache_that_is_not_whole_is_made_again(folders: Folders, drawn: Ink, content: bytes | None):
+    before = files.omniglot()
+    (kept,) = folders.cache.iterdir()
+    whole = kept.stat().st_size
+    if content is None:
+        np.savez(kept, images=before.images[:3].numpy(), alphabets=before.alphabets[:3])
+    else:
+        kept.write_bytes(content)
+    assert torch.equal(files.omniglot().images, before.images)
+    assert kept.stat().st_size == whole
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(folders: Folders, drawn: Ink):
+    folders.cache.write_text("in the place of a folder")
+    assert len(files.omniglot().images) == sum(files.CHARACTERS.values())
 
 
 def test_drawings_that_are_missing_or_of_another_size_are_noticed(folders: Folders, drawn: Ink):

@@ -92,6 +92,22 @@ def test_test_examples_that_are_given_are_those_tested_on():
     assert (len(untested.train), len(untested.test)) == (30, 0)
 
 
+@pytest.mark.parametrize("two", [np.array(2), torch.tensor(2), np.int64(2)])
+def test_a_number_of_tasks_may_be_of_any_kind(two: Any):
+    names = [task.name for task in from_arrays(IMAGES, LABELS, tasks=two)]
+    assert names == ["classes 0, 1, 2", "classes 3, 4, 5"]
+
+
+def test_groups_may_be_of_any_kind():
+    groups: list[Any] = [{4, 1}, np.array([0]), torch.tensor([2, 5])]
+    assert [set(task.classes) for task in from_arrays(IMAGES, LABELS, tasks=groups)] == [{4, 1}, {0}, {2, 5}]
+
+
+def test_maps_of_many_channels_may_be_small():
+    (task,) = from_arrays(np.zeros((60, 16, 4, 4)), LABELS, test_share=0)
+    assert task.train.images.shape == (60, 16, 4, 4)
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "float": lambda: IMAGES / 255,
     "half": lambda: (IMAGES / 255).astype(np.float16),
@@ -143,6 +159,12 @@ def test_every_class_is_trained_on_and_tested_on(labels: list[int], share: float
         ({"tasks": LABELS, "test": (IMAGES, LABELS)}, "test_tasks=None: accepted is a number for each test example"),
         ({"tasks": LABELS, "test": (IMAGES, LABELS), "test_tasks": [0] * 60}, "nothing to test 'task 1' on"),
         ({"test": (IMAGES[..., 1:], LABELS)}, "test images have shape .3, 8, 9.: accepted is .3, 8, 10."),
+        ({"tasks": 2, "test": (IMAGES, LABELS + 1)}, "test examples have the class 6: accepted are those trained on"),
+        ({"tasks": LABELS, "test": (IMAGES, LABELS), "test_tasks": LABELS + 1}, "test_tasks has the value 6"),
+        ({"tasks": 2, "test": (IMAGES, LABELS), "test_tasks": LABELS}, "test_tasks is given: accepted is none"),
+        ({"tasks": LABELS, "test_tasks": LABELS}, "test_tasks is given: accepted is none"),
+        ({"tasks": [[0.9], [1.7]]}, "'float' object cannot be interpreted as an integer"),
+        ({"images": np.zeros((60, 8, 10, 4))}, "shape .8, 10, 4. seem to have 4 channels, transparency among them"),
         ({"test_share": 1.0}, "test_share=1.0: accepted"),
         ({"seed": -1}, "seed=-1"),
     ],
@@ -217,6 +239,13 @@ def test_every_mode_is_read(mode: str, tmp_path: Path):
         image = Image.fromarray(GREY).convert(mode)
     found = written(tmp_path, image, "1.tif" if mode == "CMYK" else "1.png")
     assert np.abs(found.images[0, 0].numpy().astype(int) - GREY).max() <= 1  # by the rounding of colours
+
+
+@pytest.mark.parametrize("values", [(0, 200), (0, 65536), (-1, 300)])
+def test_pixels_of_32_bits_and_an_unknown_range_are_refused(values: tuple[int, int]):
+    image = Image.fromarray(np.array([values], np.int32))
+    with pytest.raises(ValueError, match=f"pixels of 32 bits from {values[0]} to {values[1]}: accepted are 8 or 16"):
+        from_dataset(Listed(lambda row: (image, 0)))
 
 
 def test_what_is_transparent_is_white(tmp_path: Path):

@@ -47,7 +47,8 @@ def arguments(folder: Path) -> list[str]:
 def test_a_folder_is_run_recorded_and_not_run_again(folder: Path):
     printed, _ = call(*arguments(folder))
     found = json.loads(printed)
-    assert (found["experiment"], found["profile"]) == ("own", "quick")
+    assert found["experiment"].startswith("own/trees-2-tasks-")
+    assert found["profile"] == "quick"
     kinds = ["Real Storage", "Resized Pixels", "JPEG", "Recollections"]
     assert [row["name"] for row in found["rows"]] == ["Online", *(f"Replay {kind} 4" for kind in kinds)]
     for row in found["rows"][1:]:
@@ -55,9 +56,9 @@ def test_a_folder_is_run_recorded_and_not_run_again(folder: Path):
     again, said = call(*arguments(folder))
     assert json.loads(again) == found
     assert "5 of 5 runs are in" in said
-    page = (folder.parent / "runs" / "own" / "report.html").read_text()
+    page = (folder.parent / "runs" / found["experiment"] / "report.html").read_text()
     assert all(row["name"] in page for row in found["rows"])
-    assert "recollect run --stream folder:trees --shape 1x12x12 --tasks 2 --storage 4 --profile quick" in page
+    assert f"recollect run --stream folder:{folder} --shape 1x12x12 --tasks 2 --storage 4 --profile quick" in page
     assert "ash, elm" in page  # a task, under what it holds
     assert "the paper" not in page.replace("as the paper counts", "")
 
@@ -71,8 +72,15 @@ def test_other_images_are_run_anew(folder: Path):
 
     call(*arguments(folder), "--rows", "online")
     assert missing() == 4
-    Image.new("RGB", (5, 5)).save(folder / "oak" / "more.png")
+    recorded = {path: path.read_bytes() for path in (folder.parent / "runs").rglob("*.json")}
+    changed = folder / "oak" / "3.png"
+    kept = changed.read_bytes()
+    Image.new("RGB", (30, 20)).save(changed)  # in the place of another, which may be as large
     assert missing() == 5
+    call(*arguments(folder), "--rows", "online")
+    assert all(path.read_bytes() == content for path, content in recorded.items())
+    changed.write_bytes(kept)
+    assert missing() == 4
 
 
 def test_every_row_takes_the_same_storage_and_is_the_best_of_its_kind():

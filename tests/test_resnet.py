@@ -63,6 +63,15 @@ def test_outputs_are_masked_to_the_task_of_each_example(training: bool):
     assert F.cross_entropy(logits, torch.tensor([0, 1, 0, 0, 1])).isfinite()  # even where another task's class is asked
 
 
+def test_outputs_are_masked_in_16_bits():
+    model = small().eval()
+    with torch.autocast("cpu", dtype=torch.float16):
+        outputs = model(images(), TASK)
+    assert outputs.dtype == torch.float16
+    assert all(int(row.argmax()) in TASKS[task] for row, task in zip(outputs, TASK.tolist(), strict=True))
+    assert bool(F.cross_entropy(outputs.float(), torch.tensor([4, 0, 1, 2, 3])).isfinite())
+
+
 def test_the_loss_is_that_among_the_classes_of_the_task():
     model, x = small(), images()
     y = torch.tensor([4, 0, 1, 2, 5])

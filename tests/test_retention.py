@@ -55,6 +55,15 @@ def test_parts_of_cifar10_come_after_cifar100_with_labels_of_their_own_and_diffe
     assert not torch.equal(stream[FIRST].train.images, stream[FIRST + 1].train.images)
 
 
+def test_all_data_is_looked_for_before_a_run(monkeypatch: pytest.MonkeyPatch):
+    def missing(seed: int, **amounts: object) -> Task:
+        raise FileNotFoundError("CIFAR-10")
+
+    monkeypatch.setattr(rc.streams, "cifar10", missing)
+    with pytest.raises(FileNotFoundError, match="CIFAR-10"):
+        EXPERIMENT.prepare(PROFILE, [*EXPERIMENT.rows])
+
+
 def test_the_curve_is_the_accuracy_on_cifar100_when_learned_and_after_each_part():
     row = EXPERIMENT.rows[1]
     stream = then_cifar10(0, tasks=PROFILE.tasks, train_examples=5, test_examples=4)

@@ -217,6 +217,18 @@ def test_numbers_of_numpy_as_arguments_go_into_the_file(path: Path):
     assert learner.learning_rate == rc.Online(rc.models.MLP(), learning_rate=np.float32(0.1)).learning_rate  # pyright: ignore
 
 
+def test_arrays_sets_and_dictionaries_as_arguments_go_into_the_file(path: Path):
+    tasks: list[Any] = [np.array([[0, 1], [2, 3]]), [torch.tensor([0, 1]), {2, 3}]]
+    for number, given in enumerate(tasks):
+        model = rc.models.ResNet18(given, classes=4)
+        module = rc.RecollectionModule(rc.Memory(rc.RawPixels((3, 8, 8)), capacity=4))
+        augment: Any = {"shift": np.int64(1)}
+        rc.Replay(model, module, augment=augment).save(here := path.with_name(f"{number}.rec"))
+        again = rc.Learner.load(here)
+        assert isinstance(again.model, rc.models.ResNet18)
+        assert torch.equal(again.model.others, model.others)
+
+
 @rebuildable
 class Tied(nn.Sequential):
     """One layer in two places."""

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from recollect.checks import as_ids, check_at_least, check_images, check_integers
-from recollect.memory.batch import Batch
 from recollect.memory.records import overview
 
 if TYPE_CHECKING:
     from recollect.checks import IntegerLike
+    from recollect.memory.batch import Batch
     from recollect.memory.memory import Memory
 
 AT_ONCE = 500  # images that are encoded at once
@@ -123,12 +123,10 @@ class Ageing:
         self.refresh()
         if not self._originals:
             raise ValueError("no originals of what the memory holds: accepted is a memory whose images were watched")
-        batch = overview(self.memory, most).to(torch.device("cpu"))
-        known = torch.tensor([number in self._originals for number in batch.ids.tolist()])
-        batch = Batch(batch.x[known], batch.y[known], batch.task[known], batch.ids[known])
+        batch = overview(self.memory, most, ids=sorted(self._originals)).to(torch.device("cpu"))
         codec = copy.deepcopy(self.memory.codec)  # a copy, so that what it draws at random changes nothing
-        errors = [torch.empty(0, 2, dtype=torch.float64)]
-        for part in batch.split(AT_ONCE) if len(batch) else []:
+        errors = []
+        for part in batch.split(AT_ONCE):
             originals = torch.stack([self._originals[number] for number in part.ids.tolist()])
             fresh = codec.decode(codec.encode(originals)).cpu()
             errors.append(torch.stack([_error(part.x, originals), _error(fresh, originals)], dim=1))

@@ -42,8 +42,8 @@ def check_images(x: torch.Tensor, shape: tuple[int, int, int] | None = None) -> 
     if x.ndim != 4 or (shape is not None and tuple(x.shape[1:]) != tuple(shape)):
         expected = " x ".join(map(str, shape or ("channels", "height", "width")))
         raise ValueError(f"x has shape {tuple(x.shape)}: accepted is n x {expected}")
-    if len(x) == 0:
-        raise ValueError("x is an empty batch: accepted is at least one example")
+    if x.numel() == 0:
+        raise ValueError(f"x has shape {tuple(x.shape)}: accepted is at least one example, of at least one pixel")
     low, high = x.detach().aminmax()
     low, high = low.item(), high.item()
     if not (low >= 0.0 and high <= 1.0):  # also true of NaN

@@ -23,8 +23,8 @@ Rehearsal = Literal["recollections", "none"]
 class RecollectionModule:
     """Trains the memory's codec as new examples come in: the first phase of the paper's Algorithm 1.
 
-    A codec that does not learn, such as raw pixels or a frozen autoencoder, is left as it is. Real storage is this
-    module with raw pixels.
+    A codec that does not learn, such as raw pixels or an autoencoder while it is frozen, is left as it is. Real storage
+    is this module with raw pixels.
 
     Args:
         memory: whose codec is trained.
@@ -56,11 +56,20 @@ class RecollectionModule:
         if not isinstance(warm_up, Sequence) or len(warm_up) != 2:
             raise ValueError(f"warm_up={warm_up!r}: accepted are two whole numbers: examples, steps")
         self.warm_up = check_at_least("warm_up examples", warm_up[0], 0), check_at_least("warm_up steps", warm_up[1], 1)
-        self._learner: LearnedCodec | None = None
-        if isinstance(memory.codec, LearnedCodec) and any(p.requires_grad for p in memory.codec.parameters()):
-            self._learner = memory.codec
+        self._rehearse = rehearse
+        self._learner = memory.codec if isinstance(memory.codec, LearnedCodec) else None
+        if self._learner is not None:
             self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
-        self.rehearses = rehearse == "recollections" and self._learner is not None
+
+    @property
+    def learns(self) -> bool:
+        """Whether the codec has something to learn; it may be frozen, and let go again, at any time."""
+        return self._learner is not None and any(weight.requires_grad for weight in self._learner.parameters())
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether recollections join the new examples that the codec learns from."""
+        return self._rehearse == "recollections" and self.learns
 
     def optimiser_state(self) -> dict[str, torch.Tensor]:
         """What Adam knows of each parameter of the codec, for a file."""
@@ -95,15 +104,15 @@ class RecollectionModule:
         # Create N recollection sample sets; the predictive model needs the first of them whole.
         steps = self.warm_up[1] if self.memory.seen < self.warm_up[0] else self.steps
         few = size if self.most is None else min(size, self.most)
-        sets = []
+        sets, rehearses = [], self.rehearses
         if len(self.memory) and size:
-            further = (steps - 1) * few if self.rehearses else 0
+            further = (steps - 1) * few if rehearses else 0
             drawn = self.memory.sample(size + further).to(x.device)
             sets = drawn.split([size, *[few] * (further // few)])
         # Train the recollection module.
-        if self._learner is not None:
+        if self._learner is not None and self.learns:
             for step in range(steps):
-                joined = torch.cat([x, sets[step].x[:few]]) if sets and self.rehearses else x
+                joined = torch.cat([x, sets[step].x[:few]]) if sets and rehearses else x
                 self._optimiser.zero_grad()
                 self._learner.loss(joined).backward()
                 self._optimiser.step()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping, Set
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 Plain = dict[str, Any]
 T = TypeVar("T", bound=type)
@@ -19,7 +21,8 @@ _KNOWN: dict[str, type] = {}
 def rebuildable(cls: T) -> T:
     """Have instances of a class remember the arguments that they were made with; subclasses are marked themselves.
 
-    Arguments have names and plain values. A file names the class by its name alone, so that no two can have the same.
+    Arguments have names and plain values, or arrays of them. A file names the class by its name alone, so that no two
+    can have the same.
 
     >>> @rebuildable
     ... class Box:
@@ -70,6 +73,10 @@ def rebuilt(description: Plain, **parts: object) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list | range):
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        return value.tolist()
+    if isinstance(value, tuple | list | range | Set):
         return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return value

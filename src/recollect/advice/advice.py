@@ -87,8 +87,9 @@ class Advice:
     Attributes:
         storage: the budget in raw examples, of codes alone.
         tried: the candidates that were tried on the whole sample, the one that keeps most first.
-        first: first trials, on a quarter of the sample in a quarter of the storage, of kinds that had more than two
-            candidates; the best two of a kind went on.
+        first: first trials, on a quarter of the sample in a quarter of the storage, or in more where coded memories
+            would hold too little to be coded well, of kinds that had more than two candidates; the best two of a kind
+            went on.
         without: retention without a memory, for each seed.
         examples: of the sample that each trial learned from.
         held_out: others that it was measured on.
@@ -169,7 +170,7 @@ class Advice:
         ]
         if self.first:
             kept = ", ".join(f"{each.candidate.name} {each.retention:.1f} %" for each in self.first)
-            lines.append(f"First trials, on a quarter of the sample in a quarter of the storage: {kept}.")
+            lines.append(f"First trials, on a quarter of the sample in about a quarter of the storage: {kept}.")
         return "\n".join([*lines, "", self.sentence])
 
     @property

@@ -61,8 +61,8 @@ def compare(
         originals = _images(source, shape, items)
         with waiting(remarks, f"Drawing {picture}"):
             found = [
-                compared(Path(name).name, memories[name].codec, memories[name].bits_per_item, originals)
-                for name in what
+                compared(label, memories[name].codec, memories[name].bits_per_item, originals)
+                for name, label in zip(what, _labels(what), strict=True)
             ]
             draw_comparison(originals, found, picture)
     except (ValueError, OSError) as error:
@@ -70,6 +70,12 @@ def compare(
     for each in found:
         say(", ".join(each.facts))
     say(f"{len(originals)} images: {picture}")
+
+
+def _labels(what: list[str]) -> list[str]:
+    """Names of files without their folders, where that tells them apart."""
+    short = [Path(name).name for name in what]
+    return [own if short.count(own) == 1 else name for own, name in zip(short, what, strict=True)]
 
 
 def _shape(codecs: list[rc.Codec]) -> tuple[int, int, int]:

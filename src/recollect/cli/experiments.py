@@ -81,7 +81,7 @@ def run(
         jobs_left = _with_diaries(jobs_left, experiment, tensorboard)
     runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
     if done := runs - len(jobs_left):
-        remarks.print(f"{done} of {runs} runs are in {folder} already.")
+        say(f"{done} of {runs} runs are in {folder} already.", remarks)
     try:  # in this process, so that workers find the data and do not all download it
         if jobs_left:
             experiment.prepare(chosen, [job.row for job in jobs_left])
@@ -91,10 +91,10 @@ def run(
     try:
         runner.run(jobs_left, partial(results.write, folder), workers=jobs, console=remarks)
     except KeyboardInterrupt:
-        remarks.print(f"Stopped. Finished runs are in {folder}; the same command goes on from there.")
+        say(f"Stopped. Finished runs are in {folder}; the same command goes on from there.", remarks)
         raise typer.Exit(130) from None
-    except (MemoryFileError, OSError) as error:  # such as a full disk
-        remarks.print(f"{error}\nFinished runs are in {folder}; the same command goes on from the last checkpoint.")
+    except (MemoryFileError, OSError, runner.RunError) as error:  # such as a full disk
+        say(f"{error}\nFinished runs are in {folder}; the same command goes on from the last checkpoint.", remarks)
         raise typer.Exit(1) from None
     found = results.summaries(folder, experiment, chosen, wanted, seeds or chosen.seeds)
     _show(experiment, chosen, found, as_json_object)
@@ -135,7 +135,7 @@ def write_report(
 ) -> None:
     """One HTML page of all recorded runs: tables, figures, recollections, and what was run. Nothing is run.
 
-    The page is a single file that needs no network.
+    The page is a single file that needs no network. Runs on your own images have a report of their own.
     """
     say(_written(page, folder, EXPERIMENTS.values()))
 

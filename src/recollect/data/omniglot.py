@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from recollect.data.download import Archive, cache_folder, fetched, found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -43,21 +45,37 @@ class Characters(NamedTuple):
 def omniglot() -> Characters:
     """All 1,623 characters, by alphabet: those of the background set, then those of the evaluation set, by name.
 
-    The PNG files take some seconds to decode, so what comes of it is kept in the cache folder, in 25 MB.
+    The PNG files take some seconds to decode, so what comes of it is kept in the cache folder, in 25 MB, if it can be
+    written to.
     """
     place = cache_folder() / "omniglot-28x28.npz"
-    if not place.exists():
-        images, alphabets = decoded()
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(f"{place.name}.{os.getpid()}.part")
-        with part.open("wb") as file:
-            np.savez(file, images=images, alphabets=alphabets)
-        part.replace(place)  # whole or absent, even when two processes do it at once
-    with np.load(place, allow_pickle=False) as kept:
-        return Characters(torch.from_numpy(kept["images"]), kept["alphabets"].tolist())
+    characters = _kept(place)
+    if characters is None:
+        characters = decoded()
+        with suppress(OSError):
+            _keep(characters, place)
+    return characters
 
 
-def decoded() -> tuple[npt.NDArray[np.uint8], list[str]]:
+def _kept(place: Path) -> Characters | None:
+    """What was decoded before; None if that is nothing, or cannot be read."""
+    try:
+        with place.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+            characters = Characters(torch.from_numpy(kept["images"]), kept["alphabets"].tolist())
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        return None
+    return characters if characters.images.shape == (sum(CHARACTERS.values()), DRAWERS, SIDE, SIDE) else None
+
+
+def _keep(characters: Characters, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    with part.open("wb") as file:
+        np.savez(file, images=characters.images.numpy(), alphabets=characters.alphabets)
+    part.replace(place)  # whole or absent, even when two processes do it at once
+
+
+def decoded() -> Characters:
     """Images and alphabets from the published files."""
     images, alphabets = [], []
     for part, count in CHARACTERS.items():
@@ -70,7 +88,7 @@ def decoded() -> tuple[npt.NDArray[np.uint8], list[str]]:
             alphabets.append(alphabet)
         if (characters := len(alphabets) - before) != count:
             raise ValueError(f"{part} has {characters} characters: accepted are {count}")
-    return np.stack(images), alphabets
+    return Characters(torch.from_numpy(np.stack(images)), alphabets)
 
 
 def drawings(part: str) -> Iterator[tuple[tuple[str, str], bytes]]:

@@ -46,6 +46,10 @@ class Divergence:
 
     def _teaching(self, teacher: nn.Module, recollections: Recollections) -> torch.Tensor:
         if recollections.logits is not None:
+            if recollections.teacher is not teacher:
+                raise ValueError(
+                    "recollections have the outputs of another teacher: accepted is the one of their sampler"
+                )
             return recollections.logits
         with predicting(teacher):
             return self._logits(teacher, recollections)

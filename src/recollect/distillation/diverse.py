@@ -23,8 +23,8 @@ Selection = Callable[[npt.NDArray[np.float64], int, np.random.Generator], Intege
 class DiverseSampling:
     """Filters ``k n`` recollections down to ``k`` that are unlike each other; similarity is their dot product.
 
-    More than k are asked for in groups of k, each filtered by itself, so that the work grows no faster than their
-    number.
+    They are chosen in groups of k, each filtered by itself, so that the work grows no faster than their number. Where
+    fewer are asked for than whole groups have, some of the last group are drawn.
 
     Args:
         sampler: draws the candidates.
@@ -49,11 +49,11 @@ class DiverseSampling:
 
     def sample(self, size: int) -> Recollections:
         """``size`` recollections, diverse in groups of k."""
-        candidates = self.sampler.sample(check_at_least("size", size, 1) * self.n)
-        x = candidates.x.flatten(1).cpu().double().numpy()
+        groups, width = -(-check_at_least("size", size, 1) // self.k), self.k * self.n
+        candidates = self.sampler.sample(groups * width)
         chosen = []
-        for start in range(0, size, self.k):
-            k = min(self.k, size - start)
-            group = x[start * self.n : (start + k) * self.n]
-            chosen.append(start * self.n + self.select(group @ group.T, k, self._rng))
+        for number, group in enumerate(candidates.x.flatten(1).cpu().double().numpy().reshape(groups, width, -1)):
+            chosen.append(number * width + self.select(group @ group.T, self.k, self._rng))
+        if cut := size % self.k:
+            chosen[-1] = self._rng.choice(chosen[-1], cut, replace=False)
         return candidates[torch.from_numpy(np.concatenate(chosen))]

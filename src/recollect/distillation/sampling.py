@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from recollect.checks import check_at_least
+from recollect.codecs.continuous import ContinuousAutoencoder
+from recollect.codecs.jpeg import JPEG
 from recollect.seeding import derived
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torch import nn
 
     from recollect.codecs.interface import Codec
     from recollect.memory.memory import Memory
@@ -21,13 +25,14 @@ if TYPE_CHECKING:
 class Recollections:
     """Images as a codec decodes them, with the labels and tasks stored beside their codes, if these were stored.
 
-    ``logits`` are what the teacher says of them, where it was asked before.
+    ``logits`` are what ``teacher`` says of them, where it was asked before.
     """
 
     x: torch.Tensor
     y: torch.Tensor | None = None
     task: torch.Tensor | None = None
     logits: torch.Tensor | None = None
+    teacher: nn.Module | None = None
 
     def __len__(self) -> int:
         return len(self.x)
@@ -41,7 +46,7 @@ class Recollections:
 
     def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Recollections:
         others = (None if part is None else change(part) for part in (self.y, self.task, self.logits))
-        return Recollections(change(self.x), *others)
+        return Recollections(change(self.x), *others, teacher=self.teacher)
 
 
 class Sampler(Protocol):
@@ -76,7 +81,8 @@ class BufferSampling:
 class CodeSampling:
     """Images decoded from codes that were never stored, each variable drawn evenly: the paper's code sampling.
 
-    It needs no memory, and so knows no labels and no tasks.
+    It needs no memory, and so knows no labels and no tasks. `JPEG` and `ContinuousAutoencoder` are refused: of their
+    codes, which are bytes, most mean nothing.
 
     >>> import recollect as rc
     >>> CodeSampling(rc.DiscreteAutoencoder((1, 28, 28), 38, 2)).sample(7).x.shape
@@ -84,6 +90,8 @@ class CodeSampling:
     """
 
     def __init__(self, codec: Codec, *, seed: int = 0) -> None:
+        if isinstance(codec, JPEG | ContinuousAutoencoder):
+            raise TypeError(f"codec is {type(codec).__name__}: accepted is one that can decode any code")
         self.codec = codec
         self._generator = torch.Generator().manual_seed(derived(seed, "CodeSampling"))
 

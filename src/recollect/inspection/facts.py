@@ -78,8 +78,9 @@ def as_json(found: Facts) -> dict[str, Any]:
         "overhead_bits": found.overhead,
         "learner_bits": found.learner_bits,
         "commits": found.commits,
-        "memory": memory
-        and {
+        "memory": None
+        if memory is None
+        else {
             "admission": memory.admission,
             "capacity": memory.capacity,
             "held": len(memory),

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from recollect.lab.experiment import Row
 
-INK = "black"  # of text and axes; a page may put its own in the place of it
 COLOURS = {
     "raw": "#d0524b",
     "pixels": "#3d9257",

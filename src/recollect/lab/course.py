@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import recollect as rc
@@ -42,7 +42,7 @@ class Course:
     image: float
 
     def prepare(self) -> None:
-        """Make sure that the data of its streams is there: the least of them needs all of it."""
+        """Make sure that the data of its streams is there, of which the least of them reads something of each set."""
         self.stream(0, tasks=1, train_examples=1, test_examples=1)
 
 
@@ -73,9 +73,20 @@ def mlp(stream: list[Task], seed: int) -> nn.Module:
     return rc.models.MLP(seed=seed)
 
 
-def resnet(stream: list[Task], seed: int, *, classes: int, channels: int) -> nn.Module:
-    """The ResNet-18, its outputs masked to the classes of each task of the stream."""
-    return rc.models.ResNet18([task.classes for task in stream], classes=classes, channels=channels, seed=seed)
+@dataclass(frozen=True)
+class ResNet:
+    """The ResNet-18, its outputs masked to the classes of each task of the stream.
+
+    A class, for two of them are equal if all else is, in whatever process: so streams are kept by their course.
+    """
+
+    classes: int
+    channels: int
+
+    def __call__(self, stream: list[Task], seed: int) -> nn.Module:
+        """The model for a stream."""
+        tasks = [task.classes for task in stream]
+        return rc.models.ResNet18(tasks, classes=self.classes, channels=self.channels, seed=seed)
 
 
 MNIST_ROTATIONS = Course(
@@ -94,7 +105,7 @@ CIFAR100 = Course(
     classes=100,
     tasks=20,
     examples=2500,
-    model=partial(resnet, classes=100, channels=3),
+    model=ResNet(classes=100, channels=3),
     step=4e-3,
     image=5e-3,
 )
@@ -104,7 +115,7 @@ OMNIGLOT = Course(
     classes=1623,
     tasks=50,
     examples=584,
-    model=partial(resnet, classes=1623, channels=1),
+    model=ResNet(classes=1623, channels=1),
     step=4e-3,
     image=4e-3,
 )

@@ -96,10 +96,8 @@ PROTOCOL = DistillationProfile(
     episodes=100_000,
     batch_size=1,
 )
-NOTE = (
-    "Test accuracy in percent after so many episodes, one recollection each. Of several learning rates the one that "
-    "is best on held-out training images counts."
-)
+EPISODE = "Test accuracy in percent after so many episodes, one recollection each."
+NOTE = f"{EPISODE} Of several learning rates the one that is best on held-out training images counts."
 STORAGE = "Compression is that of all 50,000 training images, the codec counted. Pixels are controls without learning."
 
 EXPERIMENT = Distillation(

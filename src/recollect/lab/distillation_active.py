@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recollect.lab.distillation import CODES, EPISODES, NOTE, PIXELS, PROTOCOL, QUICK, STANDARD, STORAGE
+from recollect.lab.distillation import CODES, EPISODE, EPISODES, PIXELS, PROTOCOL, QUICK, STANDARD, STORAGE
 from recollect.lab.distillation import ROWS as AT_RANDOM
 from recollect.lab.distilling import Distillation, DistillationRow
 
@@ -47,7 +47,7 @@ EXPERIMENT = Distillation(
         "paper": PROTOCOL,
     },
     notes=(
-        NOTE,
+        f"{EPISODE} In `paper` the better of two learning rates on held-out training images counts; others have one.",
         "Active: the hardest of 10 for the student. Diverse: 10 of 100 that are unlike each other, by minimum sum of "
         "squared similarities, or by a determinantal point process (DPP).",
         STORAGE,

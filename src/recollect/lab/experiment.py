@@ -158,15 +158,23 @@ class Experiment(ABC, Generic[R, P, U]):
         return next((other.name for other in rows if other.described == row.described), row.name)
 
     def chosen(self, profile: P, words: Sequence[str] = ()) -> list[R]:
-        """The rows of a profile, or those whose names have one of ``words``, with their settings in the profile."""
+        """The rows of a profile, or those of ``words``, with their settings in the profile.
+
+        A word is the name of a row, or a part of the names of several.
+        """
         for word in words:
             if not any(word.lower() in row.name.lower() for row in self.rows):
                 raise ValueError(
                     f"rows={word!r}: accepted are parts of {', '.join(repr(row.name) for row in self.rows)}"
                 )
+        names = {row.name.lower() for row in self.rows}
         wanted = [word.lower() for word in words or profile.rows]
-        rows = [row for row in self.rows if not wanted or any(word in row.name.lower() for word in wanted)]
-        return [row.in_profile(profile) for row in rows]
+        parts = [word for word in wanted if word not in names]
+
+        def is_wanted(name: str) -> bool:
+            return not wanted or name in wanted or any(part in name for part in parts)
+
+        return [row.in_profile(profile) for row in self.rows if is_wanted(row.name.lower())]
 
 
 AnyExperiment = Experiment[Any, Any, Any]

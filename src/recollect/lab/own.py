@@ -19,6 +19,7 @@ from recollect.budget import check_autoencoder_shape, raw_bits
 from recollect.checks import check_at_least
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import Course
+from recollect.lab.results import slug
 from recollect.streams.folder import image_files
 from recollect.streams.task import Examples, Task
 
@@ -43,14 +44,15 @@ QUICK = 1000  # training images
 class OwnProfile(ContinualProfile):
     """How much of which images: runs of others are not taken for runs of these."""
 
-    stream: str
     shape: str
-    contents: str  # a checksum of the names and sizes of the files
+    contents: str  # a checksum of images and labels
 
 
 @dataclass(frozen=True, kw_only=True)
 class Own(Continual):
     """Learners on a user's own images, for which there is no paper."""
+
+    path: Path
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +64,7 @@ class Own(Continual):
         assert isinstance(profile, OwnProfile)
         (storage,) = {row.storage for row in self.rows if row.storage}
         chosen = f"--shape {profile.shape} --tasks {profile.tasks} --storage {storage} --profile {profile.name}"
-        return f"recollect run --stream {shlex.quote(profile.stream)} {chosen}"
+        return f"recollect run --stream {shlex.quote(f'folder:{self.path}')} {chosen}"
 
     def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
@@ -137,8 +139,10 @@ def experiment(
     items = min(storage * raw_bits(shape) // bits, len(images))
     code = rc.plan(shape=shape, storage_examples=items * bits / raw_bits(shape), items=items)
     quick, name = profile == "quick", path.resolve().name
+    checksum = contents(decoded(path, shape))
     return Own(
-        name="own",
+        name=f"own/{slug(name)}-{tasks}-tasks-{checksum}",
+        path=path,
         title=f"{name}: {len(files):,} images of {len(classes)} classes, accuracy on all tasks after the last",
         answers="Which memory keeps most of your own images in the same storage?",
         course=Course(
@@ -160,9 +164,8 @@ def experiment(
                 train_examples=max(len(task.train) for task in seen),
                 test_examples=200 if quick else max(len(task.test) for task in seen),
                 matrix_examples=50 if quick else 100,
-                stream=f"folder:{name}",
                 shape="x".join(map(str, shape)),
-                contents=contents(path, files),
+                contents=checksum,
             )
         },
         notes=(
@@ -197,7 +200,8 @@ def rows(storage: int, code: Plan, x: torch.Tensor) -> tuple[ContinualRow, ...]:
     return (online, *replay)
 
 
-def contents(path: Path, files: list[Path]) -> str:
-    """A checksum of the names and sizes of files: runs on other files are made anew."""
-    listed = "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files)
-    return hashlib.blake2b(listed.encode(), digest_size=8).hexdigest()
+def contents(examples: Examples) -> str:
+    """A checksum of images and labels: runs on others are made anew, and kept elsewhere."""
+    checksum = hashlib.blake2b(examples.images.numpy().data, digest_size=4)
+    checksum.update(examples.y.numpy().data)
+    return checksum.hexdigest()

@@ -24,7 +24,16 @@ def path_of(folder: Path, experiment: str, profile: str, row: str, seed: int) ->
     >>> path_of(Path("results"), "table1", "quick", "Replay, 14x14 pixels 100", 2).as_posix()
     'results/table1/quick/replay-14x14-pixels-100/seed2.json'
     """
-    return folder / experiment / profile / re.sub("[^a-z0-9]+", "-", row.lower()).strip("-") / f"seed{seed}.json"
+    return folder / experiment / profile / slug(row) / f"seed{seed}.json"
+
+
+def slug(name: str) -> str:
+    """A name for a folder.
+
+    >>> slug("Replay, 14x14 pixels 100")
+    'replay-14x14-pixels-100'
+    """
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def sheet_of(path: Path) -> Path:

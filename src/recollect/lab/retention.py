@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
 from recollect.lab.colours import looks
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
-from recollect.lab.course import CIFAR100, Course, resnet
+from recollect.lab.course import CIFAR100, Course, ResNet
 from recollect.lab.table2 import learned, real, replay
 from recollect.streams.task import Examples
 
@@ -29,12 +28,12 @@ PART = 4  # a part of CIFAR-10 has so many times the examples of a task of CIFAR
 def then_cifar10(
     seed: int = 0, *, tasks: int, train_examples: int, test_examples: int, validation: bool = False
 ) -> list[Task]:
-    """The 20 tasks of Incremental CIFAR-100, then parts of CIFAR-10, each drawn anew, with classes 100 to 109."""
+    """The 20 tasks of Incremental CIFAR-100, then one or more parts of CIFAR-10, drawn anew, of classes 100 to 109."""
     stream = rc.streams.incremental_cifar100(
         seed, train_examples=train_examples, test_examples=test_examples, validation=validation
     )
     shift = CIFAR100.classes
-    for number in range(tasks - FIRST):
+    for number in range(max(1, tasks - FIRST)):
         part = rc.streams.cifar10(
             seed + 1000 * number,
             train_examples=PART * train_examples,
@@ -107,7 +106,7 @@ COURSE = Course(
     shape=CIFAR100.shape,
     classes=CIFAR100.classes + 10,
     tasks=FIRST + 100,
-    model=partial(resnet, classes=CIFAR100.classes + 10, channels=3),
+    model=ResNet(classes=CIFAR100.classes + 10, channels=3),
     step=CIFAR100.step,
     image=CIFAR100.image,
     examples=CIFAR100.examples,

@@ -35,7 +35,7 @@ NEW_EXAMPLES, HELD_EXAMPLES = 100, 500
 class ContinualRun(Run):
     """What is recorded of a learner on a stream. Accuracies are in percent."""
 
-    retention: float  # accuracy on all test examples of all tasks after the last
+    retention: float  # mean over tasks of the accuracy on their test examples, after the last
     accuracy: list[list[float]]  # after each task (lines), on each task (columns); one line for a learner at the end
     untrained: list[float]  # accuracy before the first task
     backward_transfer: float | None
@@ -74,7 +74,7 @@ class Measured:
         items = sum(aged.items for aged in found.values())
         self.distortion["held"].append(sum(aged.items * aged.held for aged in found.values()) / items)
         for kind, lines in self.ageing.items():
-            lines.append([getattr(found[task], kind) if task in found else None for task in range(max(found) + 1)])
+            lines.append([getattr(found[task], kind) if task in found else None for task in range(self.task + 1)])
 
 
 def execute(

@@ -18,6 +18,7 @@ from recollect.lab.checkpoint import Checkpoint
 from recollect.lab.job import CPU, Job
 from recollect.lab.progress import Board
 from recollect.lab.shelf import Shelf
+from recollect.memory.file import MemoryFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from recollect.lab.job import AnyJob
 
     Record = Callable[[Any], object]
+
+
+class RunError(RuntimeError):
+    """A run that could not be made. Those that were finished are recorded."""
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -102,13 +107,13 @@ def _side_by_side(jobs: list[AnyJob], record: Record, workers: int, board: Board
         left = len(jobs)
         while left:
             if died := [process.exitcode for process in processes if process.exitcode]:
-                raise RuntimeError(f"a worker ended with exit code {died[0]}; finished runs are recorded")
+                raise RunError(f"a worker ended with exit code {died[0]}")
             try:
                 number, event, *details = messages.get(timeout=1)
             except Empty:
                 continue
             if event == "failed":
-                raise RuntimeError(f"{jobs[number].title} failed:\n{details[0]}")
+                raise RunError(f"{jobs[number].title} failed: {details[0]}")
             getattr(board, event)(jobs[number], *details)
             left -= event == "finished"
     finally:
@@ -145,8 +150,11 @@ def _work(waiting: Any, messages: Any, record: Record) -> None:
         messages.put((number, "started"))
         try:
             kept = _make(job, record, partial(_tell, messages, number))
+        except (MemoryFileError, OSError) as error:  # such as a full disk
+            messages.put((number, "failed", str(error)))
+            return
         except Exception:
-            messages.put((number, "failed", traceback.format_exc()))
+            messages.put((number, "failed", f"\n{traceback.format_exc()}"))
             return
         messages.put((number, "finished", *kept))
 

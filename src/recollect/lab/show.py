@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]
     counts = sorted({len(summary.runs) for summary in found})
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] != 1)}"
     caption = f"profile {profile.name}: {experiment.amount(profile)}, {seeds}"
-    shown = Table(title=experiment.title, caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
+    shown = Table(title=escape(experiment.title), caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
     shown.add_column(no_wrap=True)
     for column in experiment.columns:
         shown.add_column(column, justify="right", no_wrap=True)

@@ -46,8 +46,7 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
 def settings(row: ContinualRow) -> list[ContinualRow]:
     """The row's code with other settings of its learner, and for replay with other ways to train its codec.
 
-    Recollections of 200 take over what is best for those of 100, since a trial is long, and GEM's codec trains as that
-    of replay.
+    Recollections of 200 are not tried, since a trial is long, and GEM's codec trains as that of replay.
     """
     learned = row.codec is rc.DiscreteAutoencoder
     if learned and row.storage == 200:

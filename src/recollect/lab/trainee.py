@@ -121,7 +121,7 @@ class Trainee:
     def save(self, path: Path, progress: dict[str, Any]) -> None:
         """Commit codec, optimiser, random states and buffer in one transaction."""
         parts = {
-            "optimiser": tensors_to_bytes(self.module.optimiser_state()),
+            "training": tensors_to_bytes(self.module.optimiser_state()),
             "progress": json.dumps(progress).encode(),
         }
         commit(self.module.memory, path, parts)
@@ -133,7 +133,7 @@ class Trainee:
             memory = restored(rc.Memory, reader, self.module.memory.codec)
             self.module = rc.RecollectionModule(memory, **self.training)
             try:
-                self.module.restore_optimiser(bytes_to_tensors(reader.parts["optimiser"]))
+                self.module.restore_optimiser(bytes_to_tensors(reader.parts["training"]))
                 self.progress = json.loads(reader.parts["progress"])
             except BROKEN as error:
                 reader.damaged(f"its progress cannot be read ({error})")

@@ -10,6 +10,7 @@ from recollect.checks import check_at_least
 from recollect.memory.erasure import matching
 
 if TYPE_CHECKING:
+    from recollect.checks import IntegerLike
     from recollect.memory.batch import Batch
     from recollect.memory.index import BitArray
     from recollect.memory.memory import Memory
@@ -34,8 +35,10 @@ def items_by_class(memory: Memory) -> dict[int, int]:
     return _counts(memory, memory._index.labels)
 
 
-def overview(memory: Memory, most: int, *, task: int | None = None, label: int | None = None) -> Batch:
-    """Up to ``most`` recollections, the oldest first and evenly spread over all items, or those of a task or label.
+def overview(
+    memory: Memory, most: int, *, ids: IntegerLike | None = None, task: int | None = None, label: int | None = None
+) -> Batch:
+    """Up to ``most`` recollections, the oldest first and evenly spread over all items, or those for which all holds.
 
     >>> import recollect as rc, torch
     >>> memory = rc.Memory(rc.RawPixels((1, 8, 8)), capacity=50)
@@ -45,9 +48,11 @@ def overview(memory: Memory, most: int, *, task: int | None = None, label: int |
     """
     check_at_least("most", most, 1)
     slots = memory._admission.slots(np.arange(len(memory)))
-    rules = {name: value for name, value in (("task", task), ("label", label)) if value is not None}
+    given = {"ids": ids, "task": task, "label": label}
+    rules = {name: value for name, value in given.items() if value is not None}
     if rules:
-        slots = slots[matching(memory._index, slots, rules, {"task": memory.tasks, "label": memory.classes})]
+        limits = {"ids": memory.seen, "task": memory.tasks, "label": memory.classes}
+        slots = slots[matching(memory._index, slots, rules, limits)]
     if not len(slots):
         which = " and ".join(f"{name} {value}" for name, value in rules.items())
         raise ValueError(f"no items{f' of {which}' * bool(which)} are held")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FILTERS = 20  # of the first stage; each further one has twice as many
 STAGES, BLOCKS = 4, 2  # blocks of each stage
 FASTEST = torch.channels_last  # of the ways to lay out images and weights; it changes no result but by rounding
-MASKED = -1e9  # far below any output, and the cross entropy stays finite
+MASKED = -1e9  # far below any output, and the cross entropy stays finite; or the least there is in 16 bits
 
 
 @rebuildable
@@ -65,9 +65,10 @@ class ResNet18(nn.Module):
             self.outputs = nn.Linear(inputs, classes)
 
     def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
-        """The logits of all classes; those of other tasks than the example's are -1e9, and no gradient reaches them."""
+        """The logits of all classes; those of other tasks than the example's are far below, without a gradient."""
         logits = self.outputs(self.features(x.contiguous(memory_format=FASTEST)).mean((2, 3)))
-        return logits.masked_fill(self.others.index_select(0, task), MASKED)
+        least = max(MASKED, torch.finfo(logits.dtype).min)
+        return logits.masked_fill(self.others.index_select(0, task), least)
 
 
 class Block(nn.Module):

@@ -48,7 +48,7 @@ def from_dataset(
 
     Args:
         dataset: whose items begin with an image and its label, or are dictionaries. Images are pictures of Pillow, or
-            tensors or arrays of uint8 or of floats in [0, 1], with their channels first or last.
+            tensors or arrays of uint8 or of floats in [0, 1], with their channels first, or last where they are 1 or 3.
         keys: of image and label, where items are dictionaries.
         shape: channels, height and width to scale the images to; by default they must be of one shape already.
         tasks: as in `from_arrays`, like all that follows.

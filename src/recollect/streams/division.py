@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
@@ -36,9 +37,11 @@ class Division:
         if test is not None and test.images.shape[1:] != pool.images.shape[1:]:
             shape, expected = (tuple(part.images.shape[1:]) for part in (test, pool))
             raise ValueError(f"test images have shape {shape}: accepted is {expected}, as all others have")
-        by_class = are_groups(self.tasks) or isinstance(self.tasks, int | np.integer)
-        divide = self._by_class if by_class or self.tasks is None else self._by_number
-        shuffle = by_class if self.shuffle is None else self.shuffle
+        by_class = self.tasks is None or are_groups(self.tasks) or np.ndim(self.tasks) == 0
+        if self.test_tasks is not None and (test is None or by_class):
+            raise ValueError("test_tasks is given: accepted is none, but with test, and with tasks for each example")
+        divide = self._by_class if by_class else self._by_number
+        shuffle = by_class and self.tasks is not None if self.shuffle is None else self.shuffle
         held_out, order = (np.random.default_rng(derived(self.seed, use)) for use in ("held out", "order of a stream"))
         stream = []
         for name, found, given in divide(pool.y, pool.y[:0] if test is None else test.y, names):
@@ -68,11 +71,13 @@ class Division:
         if self.tasks is None:
             return [sorted({*classes, *tested})]
         if not are_groups(self.tasks):
-            number = check_at_least("tasks", cast("int", self.tasks), 1)
+            number = check_at_least("tasks", np.asarray(self.tasks).item(), 1)
+            if lost := {*tested} - {*classes}:
+                raise ValueError(f"test examples have the class {min(lost)}: accepted are those trained on, {classes}")
             if number > len(classes):
                 raise ValueError(f"tasks={number}: accepted are 1 to {len(classes)}, as many as there are classes")
             return [part.tolist() for part in np.array_split(classes, number)]
-        groups = [[int(label) for label in group] for group in self.tasks]
+        groups = [[operator.index(label) for label in group] for group in self.tasks]
         named = [label for group in groups for label in group]
         if unknown := {*named} - {*classes}:
             raise ValueError(f"tasks has the class {min(unknown)}: accepted are those of the examples, {classes}")
@@ -88,6 +93,8 @@ class Division:
             if self.test_tasks is None:
                 raise ValueError("test_tasks=None: accepted is a number for each test example, as tasks has them")
             others = torch.from_numpy(check_integers("test_tasks", self.test_tasks, len(test_y), MOST))
+            if lost := {*others.tolist()} - {*numbers.tolist()}:
+                raise ValueError(f"test_tasks has the value {min(lost)}: accepted are those that tasks has")
         return [
             (f"task {number}", *((of == number).nonzero()[:, 0] for of in (numbers, others)))
             for number in numbers.unique().tolist()
@@ -115,5 +122,5 @@ def are_groups(tasks: object) -> TypeGuard[Sequence[Sequence[Any]]]:
     return (
         isinstance(tasks, Sequence)
         and len(tasks) > 0
-        and all(isinstance(group, Sequence | Set | np.ndarray) for group in tasks)
+        and all(isinstance(group, Sequence | Set) or getattr(group, "ndim", 0) == 1 for group in tasks)
     )

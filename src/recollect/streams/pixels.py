@@ -11,6 +11,7 @@ from PIL import Image, ImageOps
 
 Pixels = npt.NDArray[np.uint8]
 MODES = {1: "L", 3: "RGB"}  # of Pillow, by the number of channels
+TRANSPARENT = {2, 4}  # channels of grey and of colour with transparency
 
 
 def as_bytes(values: torch.Tensor | npt.NDArray[Any]) -> Pixels:
@@ -36,7 +37,13 @@ def channels_first(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     >>> channels_first(np.zeros((5, 32, 40, 3))).shape, channels_first(np.zeros((5, 3, 32, 3))).shape
     ((5, 3, 32, 40), (5, 3, 32, 3))
     """
-    return np.moveaxis(array, -1, -3) if array.shape[-1] in MODES and array.shape[-3] not in MODES else array
+    first, height, last = array.shape[-3:]
+    if last in TRANSPARENT and min(first, height) > max(TRANSPARENT):
+        raise ValueError(
+            f"images of shape {array.shape[-3:]} seem to have {last} channels, transparency among them: accepted are "
+            f"1 or 3 if channels are last, and any number if they are first"
+        )
+    return np.moveaxis(array, -1, -3) if last in MODES and first not in MODES else array
 
 
 def from_picture(image: Image.Image, shape: tuple[int, int, int]) -> Pixels:
@@ -47,7 +54,7 @@ def from_picture(image: Image.Image, shape: tuple[int, int, int]) -> Pixels:
     mode = MODES[channels]
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # 16 bits, which Pillow would not scale but cut off at 255
-        image = Image.fromarray((np.asarray(image).clip(0, 65535) / 257).round().astype(np.uint8))
+        image = Image.fromarray((_sixteen_bits(image) / 257).round().astype(np.uint8))
     elif image.mode == "F":
         raise ValueError("pixels are floats of an unknown range: accepted are 8 or 16 bits a channel")
     if image.has_transparency_data:
@@ -56,6 +63,15 @@ def from_picture(image: Image.Image, shape: tuple[int, int, int]) -> Pixels:
     if image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(image).reshape(height, width, channels).transpose(2, 0, 1)
+
+
+def _sixteen_bits(image: Image.Image) -> npt.NDArray[Any]:
+    """The pixels of a picture of 16 bits; one of 32 bits may be of any range, and must show that it is of this."""
+    pixels = np.asarray(image)
+    low, high = pixels.min(), pixels.max()
+    if image.mode == "I" and not ((low >= 0 and 255 < high <= 65535) or low == high == 0):
+        raise ValueError(f"pixels of 32 bits from {low} to {high}: accepted are 8 or 16 bits a channel")
+    return pixels
 
 
 def from_anything(image: Any, shape: tuple[int, int, int] | None) -> Pixels:
