@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,8 @@ def core_seconds(student: type[nn.Module], sampling: Sequence[str], episodes: in
         image += CANDIDATES * FORWARD * IMAGE[student]
     for name, choice in (("diverse", DIVERSE), ("diverse (DPP)", DIVERSE_DPP)):
         if name in sampling:
-            image += choice if "active" in sampling else choice / CANDIDATES
+            drawn = batch_size * (CANDIDATES if "active" in sampling else 1)
+            image += choice * math.ceil(drawn / CANDIDATES) / batch_size  # whole groups are chosen of
     if "code" in sampling:
         image += CODE
     return episodes * (STEP[student] / batch_size + image)
