@@ -125,11 +125,12 @@ def test_pixels_are_billed_by_their_number_and_depth():
 
 
 def test_the_best_learning_rate_goes_on():
-    told: list[int] = []
+    told: list[tuple[int, str]] = []
     row = replace(row_of("Categorical 6x2"), learning_rates=(1e-2, 1e-5))
     job = Job(experiment=EXPERIMENT, profile=TINY, row=row, seed=0)
-    run = EXPERIMENT.execute(job, lambda step, state: told.append(step))
-    assert told == [1, 2, 3]
+    run = EXPERIMENT.execute(job, lambda step, state: told.append((step, state)))
+    assert [step for step, state in told if "distortion" in state] == [1, 2, 3]
+    assert (2, "learning rate 0.01, epoch 3 of 3") in told
     assert set(run.tried) == {"0.01", "1e-05"}
     trial = run.tried["0.01"]
     assert trial is not None

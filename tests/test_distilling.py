@@ -28,6 +28,7 @@ from recollect.lab import (
     distillation_omniglot,
     experiments,
     lesson,
+    progress,
     results,
     runner,
     sampling,
@@ -235,6 +236,23 @@ def test_teacher_and_codec_are_made_once_and_a_stopped_run_goes_on(tmp_path: Pat
     (axes,) = figure.axes
     labels = [line.get_label() for line in axes.lines if not str(line.get_label()).startswith("_")]
     assert labels == [row.name for row in SMALL.rows]
+
+
+def test_whoever_waits_is_told_what_is_being_made(monkeypatch: pytest.MonkeyPatch):
+    told: list[tuple[int, str]] = []
+    distillation.EXPERIMENT.execute(of(ROWS["100x compress"]), lambda step, state: told.append((step, state)))
+    before = [state for step, state in told if step == 0]
+    assert before[0] == "codec"
+    assert "codec, learning rate 0.001, epoch 1 of 1" in before
+    assert before[-2:] == ["teacher", "teacher, epoch 1 of 1"]
+    # In a log a run that is quiet for long has a line, too.
+    monkeypatch.setattr(progress, "QUIET", -1)
+    log, job = io.StringIO(), of(ROWS["100x compress"])
+    with progress.Board(Console(file=log), [job]) as board:
+        board.started(job)
+        for step, state in told:
+            board.advanced(job, step, state)
+    assert "100x compress, seed 0: teacher, epoch 1 of 1\n" in log.getvalue()
 
 
 def test_runs_side_by_side_share_what_they_need(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import torch
 
@@ -44,17 +45,19 @@ class DecodedSampling:
         held = memory.recollections()
         if held is None:
             raise ValueError("the memory is empty: accepted is one with at least one item")
-        self.memory, self._ids = memory, held.ids
+        self._memory, self._ids = ref(memory), held.ids
         self.all = Recollections(held.x, held.y if memory.classes else None, held.task)
         if teacher is not None:
-            self.all = replace(self.all, logits=_asked(teacher, self.all), teacher=teacher)
+            self.all = replace(self.all, logits=_asked(teacher, self.all), teacher=ref(teacher))
         self._generator = torch.Generator().manual_seed(derived(seed, "DecodedSampling"))
         memory.watchers.add(self)
 
     def refresh(self) -> None:
         """Drop what the memory holds no more. The memory has this done when it forgets."""
-        left = torch.isin(self._ids, self.memory.ids).nonzero()[:, 0]
-        self._ids, self.all = self._ids[left], self.all[left]
+        memory = self._memory()
+        if memory is not None:
+            left = torch.isin(self._ids, memory.ids).nonzero()[:, 0]
+            self._ids, self.all = self._ids[left], self.all[left]
 
     def sample(self, size: int) -> Recollections:
         """``size`` recollections, with their labels and tasks and what the teacher says of them."""

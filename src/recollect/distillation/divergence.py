@@ -46,7 +46,7 @@ class Divergence:
 
     def _teaching(self, teacher: nn.Module, recollections: Recollections) -> torch.Tensor:
         if recollections.logits is not None:
-            if recollections.teacher is not teacher:
+            if recollections.teacher is None or recollections.teacher() is not teacher:
                 raise ValueError(
                     "recollections have the outputs of another teacher: accepted is the one of their sampler"
                 )

@@ -14,6 +14,7 @@ from recollect.seeding import derived
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from weakref import ref
 
     from torch import nn
 
@@ -32,7 +33,7 @@ class Recollections:
     y: torch.Tensor | None = None
     task: torch.Tensor | None = None
     logits: torch.Tensor | None = None
-    teacher: nn.Module | None = None
+    teacher: ref[nn.Module] | None = None  # weak, so that a copy has the same one
 
     def __len__(self) -> int:
         return len(self.x)

@@ -12,7 +12,7 @@ import torch
 import recollect as rc
 from recollect.distillation import DecodedSampling
 from recollect.lab.codec_training import eager, tuned
-from recollect.lab.experiment import Run
+from recollect.lab.experiment import Run, silent
 from recollect.lab.shelf import Part
 from recollect.lab.student import around, curve, marks
 from recollect.seeding import derived
@@ -76,24 +76,31 @@ class Classroom:
         profile = self.job.profile
         return self.lesson.load(profile.train_examples, profile.test_examples, profile.tasks)
 
-    def prepared(self) -> Prepared:
+    def prepared(self, report: Report = silent) -> Prepared:
         """Codec and teacher, made or from the shelf, and the memory filled."""
         job = self.job
         # The codec first: runs side by side begin with codecs of their own, and do not all wait for the one teacher.
-        codec, of_codec = self._codec()
+        codec, of_codec = self._codec(report)
         teacher, of_teacher = None, None
         if job.row.teacher:
+            report(0, "teacher")
             teacher, of_teacher = self.lesson.taught(
-                self.material, epochs=job.profile.teacher_epochs, seed=SHARED, device=job.device, shelf=job.shelf
+                self.material,
+                epochs=job.profile.teacher_epochs,
+                seed=SHARED,
+                device=job.device,
+                shelf=job.shelf,
+                tell=lambda state: report(0, f"teacher, {state}"),
             )
         memory = None if "code" in job.row.sampling else self._memory(codec)
         return Prepared(codec=codec, of_codec=of_codec, teacher=teacher, of_teacher=of_teacher, memory=memory)
 
-    def _codec(self) -> tuple[Any, dict[str, Any] | None]:
+    def _codec(self, report: Report) -> tuple[Any, dict[str, Any] | None]:
         job, row = self.job, self.job.row
         if not row.learns:
             return row.codec(self.lesson.shape, **row.code), None
         more = {} if job.profile.paper_codec else eager(row.codec)
+        report(0, "codec")
         return tuned(
             lambda: row.codec(self.lesson.shape, **row.code, **more, seed=SHARED).to(job.device),
             self.material.train.images,
@@ -104,6 +111,7 @@ class Classroom:
             epochs=job.profile.codec_epochs,
             seed=SHARED,
             shelf=job.shelf,
+            report=lambda step, state: report(0, f"codec, {state}"),
         )
 
     def _memory(self, codec: Any) -> rc.Memory:

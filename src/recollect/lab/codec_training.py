@@ -27,7 +27,15 @@ DISTORTION_BATCH = 5000  # images that are taken out of their 8 bits at once
 
 
 def trained(
-    codec: Any, images: torch.Tensor, source: str, *, epochs: int, learning_rate: float, seed: int, shelf: Shelf
+    codec: Any,
+    images: torch.Tensor,
+    source: str,
+    *,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+    shelf: Shelf,
+    tell: Callable[[str], None] = lambda state: None,
 ) -> dict[str, Any]:
     """Train a learned codec on 8-bit images of a source, or take its weights from the shelf.
 
@@ -52,6 +60,7 @@ def trained(
             learning_rate=learning_rate,
             batch_size=BATCH,
             seed=seed,
+            tell=tell,
         )
         return Part({"distortion": distortion(codec, images), "seconds": seconds}, codec.state_dict())
 
@@ -81,8 +90,12 @@ def tuned(
     """
 
     def attempt(rate: float, some: torch.Tensor, epochs: int) -> tuple[C, dict[str, Any]]:
-        codec = make()
-        return codec, trained(codec, some, source, epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf)
+        codec, done = make(), len(tried)
+
+        def tell(state: str) -> None:
+            report(done, f"learning rate {rate:g}, {state}")
+
+        return codec, trained(codec, some, source, epochs=epochs, learning_rate=rate, seed=seed, shelf=shelf, tell=tell)
 
     tried: dict[float, dict[str, Any]] = {}
     for number, rate in enumerate(learning_rates, 1):

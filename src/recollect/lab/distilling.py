@@ -179,7 +179,7 @@ class Distillation(Distilling[DistillationRow, DistillationProfile, Distillation
     ) -> DistillationRun:
         """Train a student with each learning rate, on what the row's memory keeps."""
         room = Classroom(self.lesson, job)
-        return room.recorded(room.prepared(), report)
+        return room.recorded(room.prepared(report), report)
 
     def cells(self, row: DistillationRow, runs: list[DistillationRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""

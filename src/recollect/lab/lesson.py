@@ -83,7 +83,14 @@ class Lesson:
     batch_size: int = 50
 
     def taught(
-        self, material: Material, *, epochs: int, seed: int, device: torch.device, shelf: Shelf
+        self,
+        material: Material,
+        *,
+        epochs: int,
+        seed: int,
+        device: torch.device,
+        shelf: Shelf,
+        tell: Callable[[str], None] = lambda state: None,
     ) -> tuple[nn.Module, dict[str, Any]]:
         """The teacher, trained on labels or from the shelf, and its ``accuracy`` and the ``seconds`` that it took."""
         teacher = self.model(self.teacher, material, derived(seed, "teacher")).to(device)
@@ -102,8 +109,16 @@ class Lesson:
             return F.cross_entropy(outputs(teacher, shown.x.to(device), shown.task), shown.y.to(device))
 
         def make() -> Part:
-            rate, size = self.learning_rate, self.batch_size
-            seconds = fit(teacher, loss, len(train), epochs=epochs, learning_rate=rate, batch_size=size, seed=seed)
+            seconds = fit(
+                teacher,
+                loss,
+                len(train),
+                epochs=epochs,
+                learning_rate=self.learning_rate,
+                batch_size=self.batch_size,
+                seed=seed,
+                tell=tell,
+            )
             return Part({"accuracy": accuracy(teacher, material.test), "seconds": seconds}, teacher.state_dict())
 
         part = shelf.part(f"teacher-{self.name.lower()}", how, make)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recollect.lab.job import AnyJob
+
+
+QUIET = 60  # seconds without a line of a run, in a log
 
 
 class Board:
@@ -27,6 +31,7 @@ class Board:
         self._whole = self._progress.add_task("All runs", total=sum(job.cost for job in jobs), state="")
         self._bars: dict[int, TaskID] = {}
         self._done: dict[int, int] = {}
+        self._said: dict[int, float] = {}  # when there was a line of a run last
         self._count, self._finished = len(jobs), 0
 
     def __enter__(self) -> Board:
@@ -42,6 +47,7 @@ class Board:
         """A run begins."""
         self._bars[job.number] = self._progress.add_task(f"  {job.title}", total=job.steps, state="")
         self._done[job.number] = 0
+        self._said[job.number] = time.monotonic()
         self._say_whole()
 
     def advanced(self, job: AnyJob, step: int, state: str) -> None:
@@ -52,8 +58,10 @@ class Board:
         self._progress.update(bar, completed=step, state=state)
         self._progress.update(self._whole, advance=(step - done) * job.cost / job.steps)
         quarters = [4 * number // job.steps for number in (done, step)]
-        if not self.console.is_terminal and quarters[0] < quarters[1] < 4:
+        waited = time.monotonic() - self._said[job.number] > QUIET
+        if not self.console.is_terminal and (waited or quarters[0] < quarters[1]) and step < job.steps:
             self.console.print(f"{job.title}: {state}", highlight=False, soft_wrap=True)
+            self._said[job.number] = time.monotonic()
 
     def finished(self, job: AnyJob, headline: str, seconds: float) -> None:
         """A run is over and recorded."""

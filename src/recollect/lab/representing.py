@@ -68,7 +68,7 @@ class Sampling(Distilling[SamplingRow, SamplingProfile, SamplingRun]):
     ) -> SamplingRun:
         """Measure what is drawn, and train students on it."""
         room = Classroom(self.lesson, job)
-        prepared = room.prepared()
+        prepared = room.prepared(report)
         run = room.recorded(prepared, report)
         drawn = samples(prepared, job.profile.samples, job.seed)
         reconstruction = distortion(prepared.codec, room.material.test.images)

@@ -25,6 +25,7 @@ def fit(
     learning_rate: float,
     batch_size: int,
     seed: int,
+    tell: Callable[[str], None] = lambda state: None,
 ) -> float:
     """Train a model with Adam and say how many seconds it took.
 
@@ -38,17 +39,19 @@ def fit(
         learning_rate: at the start.
         batch_size: examples in a step.
         seed: of the orders.
+        tell: is told after each epoch which it was.
     """
     started = time.perf_counter()
     generator = torch.Generator().manual_seed(derived(seed, "order of training"))
     optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * math.ceil(examples / batch_size))
     model.train()
-    for _ in range(epochs):
+    for epoch in range(1, epochs + 1):
         for rows in torch.randperm(examples, generator=generator).split(batch_size):
             optimiser.zero_grad()
             loss(rows).backward()
             optimiser.step()
             schedule.step()
+        tell(f"epoch {epoch} of {epochs}")
     model.eval()
     return time.perf_counter() - started
