@@ -35,7 +35,7 @@ def trained(
     learning_rate: float,
     seed: int,
     shelf: Shelf,
-    tell: Callable[[str], None] = lambda state: None,
+    tell: Callable[[str], object] = lambda state: None,
 ) -> dict[str, Any]:
     """Train a learned codec on 8-bit images of a source, or take its weights from the shelf.
 

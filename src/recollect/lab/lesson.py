@@ -90,7 +90,7 @@ class Lesson:
         seed: int,
         device: torch.device,
         shelf: Shelf,
-        tell: Callable[[str], None] = lambda state: None,
+        tell: Callable[[str], object] = lambda state: None,
     ) -> tuple[nn.Module, dict[str, Any]]:
         """The teacher, trained on labels or from the shelf, and its ``accuracy`` and the ``seconds`` that it took."""
         teacher = self.model(self.teacher, material, derived(seed, "teacher")).to(device)

@@ -25,7 +25,7 @@ def fit(
     learning_rate: float,
     batch_size: int,
     seed: int,
-    tell: Callable[[str], None] = lambda state: None,
+    tell: Callable[[str], object] = lambda state: None,
 ) -> float:
     """Train a model with Adam and say how many seconds it took.
 
