@@ -40,6 +40,7 @@ class ContinuousAutoencoder(ConvolutionalAutoencoder):
     """
 
     categories = 256
+    codes_are_bytes = True  # of something else, so that most codes mean nothing
 
     def __init__(self, shape: Sequence[int], latents: int, *, normalised: bool = False, seed: int = 0) -> None:
         latents = check_at_least("latents", latents, BOTTLENECK**2)

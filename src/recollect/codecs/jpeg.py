@@ -43,6 +43,7 @@ class JPEG:
     """
 
     categories = 256
+    codes_are_bytes = True  # of something else, so that most codes mean nothing
 
     def __init__(self, shape: Sequence[int], *, bits: int, quality: int = 100) -> None:
         self.shape = check_image_shape(shape)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from recollect.checks import check_at_least
-from recollect.codecs.continuous import ContinuousAutoencoder
-from recollect.codecs.jpeg import JPEG
 from recollect.seeding import derived
 
 if TYPE_CHECKING:
@@ -82,8 +80,8 @@ class BufferSampling:
 class CodeSampling:
     """Images decoded from codes that were never stored, each variable drawn evenly: the paper's code sampling.
 
-    It needs no memory, and so knows no labels and no tasks. `JPEG` and `ContinuousAutoencoder` are refused: of their
-    codes, which are bytes, most mean nothing.
+    It needs no memory, and so knows no labels and no tasks. `JPEG` and `ContinuousAutoencoder` are refused, as
+    is a codec of your own with ``codes_are_bytes``: of such codes most mean nothing.
 
     >>> import recollect as rc
     >>> CodeSampling(rc.DiscreteAutoencoder((1, 28, 28), 38, 2)).sample(7).x.shape
@@ -91,7 +89,7 @@ class CodeSampling:
     """
 
     def __init__(self, codec: Codec, *, seed: int = 0) -> None:
-        if isinstance(codec, JPEG | ContinuousAutoencoder):
+        if getattr(codec, "codes_are_bytes", False):
             raise TypeError(f"codec is {type(codec).__name__}: accepted is one that can decode any code")
         self.codec = codec
         self._generator = torch.Generator().manual_seed(derived(seed, "CodeSampling"))
