@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from recollect.lab.tables import DOCUMENTS, FIGURES, blocks, figures, rendered
+from recollect.lab import table1
+from recollect.lab.tables import DOCUMENTS, FIGURES, block, blocks, figures, recorded, rendered
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,3 +35,16 @@ def test_figures_are_those_of_the_recorded_runs():
     for name, (_, drawn_from) in figures(ROOT / "results").items():
         with Image.open(FIGURES / f"{name}.png") as picture:
             assert picture.info["Description"] == drawn_from, f"{name}: run `make tables`"
+
+
+def test_rows_with_fewer_seeds_are_named(tmp_path: Path):
+    kept = Path("table1", "standard")
+    for row, seeds in {"online": 3, "replay-real-storage-100": 2}.items():
+        (tmp_path / kept / row).mkdir(parents=True)
+        for seed in range(seeds):
+            name = Path(row, f"seed{seed}.json")
+            (tmp_path / kept / name).write_text((ROOT / "results" / kept / name).read_text())
+    text = block(table1.EXPERIMENT, *recorded(table1.EXPERIMENT, tmp_path))
+    assert "of 2 to 3 seeds" in text
+    assert "2 of 3 seeds so far: Replay Real Storage 100. Not yet run: " in text
+    assert ", EwC, " in text

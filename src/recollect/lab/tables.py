@@ -14,7 +14,7 @@ from recollect.lab import ageing, results, table1
 from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.figures import accuracy_by_task
-from recollect.lab.show import duration, markdown
+from recollect.lab.show import duration, markdown, recorded_once
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment, Row
     from recollect.lab.results import Summary
 
-    Record = tuple[list[Summary[Any, Any]], list[Row]]  # rows that have all their runs, and those that do not
+    Record = tuple[list[Summary[Any, Any]], list[Row]]  # rows that have runs, and those that have none
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))))
@@ -34,16 +34,12 @@ LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
 
 def recorded(experiment: AnyExperiment, folder: Path) -> Record:
-    """The rows of the profile standard that have all their runs, and those that do not."""
+    """The rows of the profile standard that have runs, and those that have none and would not share another's."""
     profile = experiment.profiles["standard"]
     rows = experiment.chosen(profile)
-    whole = [
-        summary
-        for summary in results.summaries(folder, experiment, profile, rows)
-        if len(summary.runs) >= len(profile.seeds_of(summary.row))
-    ]
-    found = {summary.row.name for summary in whole}
-    return whole, [row for row in rows if row.name not in found]
+    found = results.summaries(folder, experiment, profile, rows)
+    names = {summary.row.name for summary in found}
+    return found, [row for row in rows if row.name not in names and experiment.recorded_as(row, profile) == row.name]
 
 
 def among(record: Record, names: Container[str]) -> Record:
@@ -79,22 +75,33 @@ def block(experiment: AnyExperiment, found: list[Summary[Any, Any]], missing: li
         return f"Not yet run: `recollect run {experiment.name} --jobs 2` does."
     drawn = experiment.figure(found) is not None
     figure = f"![{experiment.title}](images/{experiment.name}.png)\n\n" if drawn else ""
-    return f"{figure}{markdown(experiment, found)}\n\n{machine(found, missing)}"
+    told = [machine(found), *seeds_left(experiment, found)]
+    if missing:
+        told.append(f"Not yet run: {', '.join(row.name for row in missing)}.")
+    return f"{figure}{markdown(experiment, found)}\n\n{' '.join(told)}"
 
 
-def machine(found: list[Summary[Any, Any]], missing: list[Row]) -> str:
-    """Where and how long, and what was not run."""
+def machine(found: list[Summary[Any, Any]]) -> str:
+    """Where and how long."""
     runs = {(run.row, run.seed): run for summary in found for run in summary.runs}.values()
     seconds = sum(run.seconds for run in runs)
     described = {f"{run.environment['threads']} thread a run on an {run.environment['cpu']}" for run in runs}
     each = sorted({len(summary.runs) for summary in found})
     seeds = f"{each[0]} to {each[-1]} seeds" if len(each) > 1 else f"{each[0]} seeds"
     averaged = "One seed" if each == [1] else f"Mean and standard deviation of {seeds}"
-    text = (
+    return (
         f"{averaged}. {len(runs)} runs, {duration(seconds)} of training on one core, "
         f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."
     )
-    return text + (f" Not yet run: {', '.join(row.name for row in missing)}." if missing else "")
+
+
+def seeds_left(experiment: AnyExperiment, found: list[Summary[Any, Any]]) -> list[str]:
+    """Which rows have fewer seeds so far than they are to have."""
+    behind: dict[str, list[str]] = {}
+    for row, runs in ((summary.row, len(summary.runs)) for summary in recorded_once(found)):
+        if runs < (wanted := len(experiment.profiles["standard"].seeds_of(row))):
+            behind.setdefault(f"{runs} of {wanted} seeds so far", []).append(row.name)
+    return [f"{seeds}: {', '.join(names)}." for seeds, names in behind.items()]
 
 
 def rendered(document: str, texts: dict[str, str]) -> str:
