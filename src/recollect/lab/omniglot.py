@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import OMNIGLOT
+from recollect.lab.frontier import IMAGE, sketched
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
 
-IMAGE = 28 * 28 * 8  # bits
 CODES = {10: 62, 50: 312}  # the paper's variables, of 2 categories
 PIXELS = {10: 8, 50: 18}  # height and width of pixels averaged down to 1 bit
 
@@ -39,18 +39,13 @@ def learned(storage: int) -> Settings:
     }
 
 
-SKETCHES = {10: 14, 50: 18}  # height and width
+# Height and width, what is white, and filters of the painter.
+SKETCHES = {10: (14, 0.25, 32), 50: (18, 0.25, 32)}
 
 
 def sketches(storage: int) -> Settings:
-    """Codes of a fixed meaning and a painter that learns, in as few bits as their neighbours allow; as many as fit."""
-    return {
-        "codec": rc.Sketch,
-        "code": {"size": (SKETCHES[storage], SKETCHES[storage]), "threshold": 0.25},
-        "code_bits": storage * IMAGE,
-        "scheme": "entropy",
-        "training": {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (600, 5)},
-    }
+    """Codes of a fixed meaning, in as few bits as their neighbours allow, and a painter that learns; as many as fit."""
+    return sketched(storage, *SKETCHES[storage])
 
 
 def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps: int = 1) -> ContinualRow:

@@ -1,0 +1,41 @@
+"""The grids behind the settings of Incremental Omniglot: ``python -m recollect.lab.omniglot_tuning``.
+
+On the first ten alphabets alone, in the storage of 50 images; what is best there goes for that of 10, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import recollect as rc
+from recollect.lab import tuning
+from recollect.lab.continual import ContinualProfile, ContinualRow
+from recollect.lab.frontier import coded, sketched
+from recollect.lab.omniglot import EXPERIMENT
+
+PROFILE = ContinualProfile(
+    name="tuning", seeds=len(tuning.SEEDS), tasks=10, train_examples=990, test_examples=110, matrix_examples=20
+)
+RATES = (0.01, 0.03, 0.1)
+PIXELS = ((14, 1), (18, 1), (10, 2))  # height and width, and bits of a pixel, coded by frequencies
+SKETCHES = ((14, 0.25, 32), (14, 0.25, 0), (18, 0.5, 0), (28, 0.5, 0))
+AUGMENTED = {"shift": 1.5, "scale": 0.15, "turn": 10}
+
+
+def candidates(row: ContinualRow) -> list[ContinualRow]:
+    """Every setting that is tried for a row."""
+    if row.storage == 10 or row.settings.get("steps", 1) > 1:
+        return []
+    tried = tuning.grid(row, learning_rate=RATES)
+    if row.codec is rc.ResizedPixels:
+        codes = [{"size": (size, size), "bits": bits} for size, bits in PIXELS]
+        tried += [replace(row, items=0, **coded(rc.ResizedPixels, 50, code)) for code in codes]
+    if row.codec is rc.Sketch:
+        tried += [replace(row, **sketched(50, *sketch)) for sketch in SKETCHES]
+    if row.codec in {rc.ResizedPixels, rc.Sketch}:
+        tried += tuning.grid(row, augment=[AUGMENTED])
+    return tried
+
+
+if __name__ == "__main__":
+    tuning.tune(EXPERIMENT, PROFILE, candidates)
