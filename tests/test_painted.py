@@ -54,6 +54,7 @@ def test_frequencies_are_those_of_the_formula():
             for i in range(6)
         ]
         expected[n, u, v] = norm * ((x[n, 0].numpy() - 0.5) * wave).sum() / step
+    expected[:, 0, 0] *= step / (0.5 * math.sqrt(6 * 5) / 127)  # the mean's step is as large as it takes to reach white
     whole = np.sign(expected) * np.floor(np.abs(expected) + 1 - zero)
     assert np.abs(codec.encode(x).numpy() - 127 - np.clip(whole, -127, 127).reshape(2, -1)).max() <= 1  # at a border
     assert (codec.encode(x).numpy() - 127 == np.clip(whole, -127, 127).reshape(2, -1)).mean() > 0.9
@@ -72,6 +73,15 @@ def test_all_frequencies_in_small_steps_are_the_image(channels: int, height: int
     assert codec.variables == (
         channels * height * width if channels != 3 else height * width + 2 * ((height + 1) // 2) * ((width + 1) // 2)
     )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([1, 3]), st.floats(0, 1), st.floats(0.05, 2), st.sampled_from([7, 31]))
+def test_the_brightness_of_an_image_is_never_cut(channels: int, brightness: float, step: float, levels: int):
+    x = torch.full((1, channels, 16, 12), brightness)
+    codec = rc.Cosines(x.shape[1:], size=(4, 4), step=step, levels=levels, filters=0)
+    largest = max(step / math.sqrt(16 * 12), 0.5 / (levels // 2))
+    assert float((codec.decode(codec.encode(x)) - x).abs().max()) <= 0.61 * largest
 
 
 def test_a_grey_photograph_has_no_differences_of_colours():

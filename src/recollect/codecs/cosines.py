@@ -34,7 +34,8 @@ class Cosines(PaintedCodec):
         size: frequencies that are kept, down and across, (height, width) for all of them. Differences of colours keep
             half as many in each direction.
         step: between two values of a frequency. The transform keeps lengths: an error of a step in one frequency is an
-            error of step / sqrt(height width) a pixel.
+            error of step / sqrt(height width) a pixel. Differences of colours have steps twice as large. Means, which
+            are the largest values by far, have larger steps if need be, such that no mean is cut.
         levels: values of a frequency, an odd number up to 255; larger ones are cut.
         filters: of the network that paints; with 0 a recollection is the sum of its waves.
         seed: of the initial weights.
@@ -65,29 +66,39 @@ class Cosines(PaintedCodec):
             raise ValueError(f"levels={levels}: accepted are odd numbers from 3 to 255")
         self._coloured = channels == len(COLOURS)
         self._half = ((down + 1) // 2, (across + 1) // 2)  # of the differences of colours
-        whole, half = down * across, self._half[0] * self._half[1]
-        self.variables = whole + 2 * half if self._coloured else channels * whole
+        planes = [self.size, self._half, self._half] if self._coloured else [self.size] * channels
+        self.variables = sum(map(math.prod, planes))
+        coarsest = GREY * math.sqrt(math.prod(self.shape[1:])) / (levels // 2)  # of means: white is the last value
+        steps = [
+            torch.full((math.prod(plane),), self.step * (COARSER if self._coloured and number else 1))
+            for number, plane in enumerate(planes)
+        ]
+        for part in steps:
+            part[0].clamp_(min=coarsest)
+        self._steps = torch.cat(steps)
 
     def _code(self, x: torch.Tensor) -> torch.Tensor:
         down, across = self._waves(x)
         mixed = torch.einsum("oc,nchw->nohw", x.new_tensor(COLOURS), x - GREY) if self._coloured else x - GREY
-        values = down @ mixed @ across.T / self.step
+        kept = down @ mixed @ across.T
         if self._coloured:
-            small = values[:, 1:, : self._half[0], : self._half[1]] / COARSER
-            values = torch.cat([values[:, :1].flatten(1), small.flatten(1)], 1)
-        values = values.flatten(1)
+            small = kept[:, 1:, : self._half[0], : self._half[1]]
+            values = torch.cat([kept[:, 0].flatten(1), small.flatten(1)], 1)
+        else:
+            values = kept.flatten(1)
+        values = values / self._steps.to(x)
         whole = (values.abs() + 1 - ZERO).floor() * values.sign()
         most = self.categories // 2
         return whole.clamp(-most, most).long() + most
 
     def _coarse(self, codes: torch.Tensor) -> torch.Tensor:
-        values = (codes - self.categories // 2) * self.step
+        values = (codes - self.categories // 2) * self._steps.to(codes.device)
         down, across = self._waves(values)
         if not self._coloured:
             return (down.T @ values.reshape(-1, self.shape[0], *self.size) @ across + GREY).clamp_(0, 1)
-        large = self.size[0] * self.size[1]
+        large = math.prod(self.size)
         bright = values[:, :large].reshape(-1, 1, *self.size)
-        small = COARSER * values[:, large:].reshape(-1, 2, *self._half)
+        small = values[:, large:].reshape(-1, 2, *self._half)
         differences = down[: self._half[0]].T @ small @ across[: self._half[1]]
         mixed = torch.cat([down.T @ bright @ across, differences], 1)
         back = torch.linalg.inv(values.new_tensor(COLOURS))
