@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from recollect import Codec, DiscreteAutoencoder, Memory, RawPixels, RecollectionModule, ResizedPixels
+from recollect import Codec, DiscreteAutoencoder, Memory, RawPixels, RecollectionModule, ResizedPixels, Sketch
 
 SHAPE = (1, 12, 12)
 
@@ -160,3 +160,9 @@ def test_it_takes_more_steps_until_enough_was_seen(monkeypatch: pytest.MonkeyPat
     assert [steps.count(seen) for seen in (0, 4, 8, 12)] == [5, 5, 2, 2]
     with pytest.raises(ValueError, match="warm_up steps=0"):
         RecollectionModule(memory, warm_up=(10, 0))
+
+
+def test_a_codec_that_could_learn_and_has_nothing_to_learn():
+    module = RecollectionModule(Memory(Sketch((1, 8, 8), size=(4, 4), filters=0), capacity=5))
+    assert not module.learns
+    assert module.rehearse(torch.rand(3, 1, 8, 8), 2) is None

@@ -57,7 +57,10 @@ class RecollectionModule:
             raise ValueError(f"warm_up={warm_up!r}: accepted are two whole numbers: examples, steps")
         self.warm_up = check_at_least("warm_up examples", warm_up[0], 0), check_at_least("warm_up steps", warm_up[1], 1)
         self._rehearse = rehearse
-        self._learner = memory.codec if isinstance(memory.codec, LearnedCodec) else None
+        codec = memory.codec
+        # One that could learn may have nothing that does, as a sketch without a painter.
+        learned = isinstance(codec, LearnedCodec) and next(codec.parameters(), None) is not None
+        self._learner = codec if learned else None
         if self._learner is not None:
             self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
 
