@@ -109,7 +109,7 @@ def test_a_memory_keeps_whole_records_in_the_order_of_the_choice():
     assert torch.equal(batch.y, y[ids])
     assert torch.equal(batch.task, task[ids])
     assert memory.footprint().incremental == 8 * memory._index.nbytes
-    assert memory.audit == []
+    assert memory.audit == ()
     memory.keep(torch.empty(0, dtype=torch.int64))
     assert memory.recollections() is None
 

@@ -315,3 +315,9 @@ def test_what_takes_long_is_seen_to_go_on(on_terminal: bool, monkeypatch: pytest
 
 def test_what_is_quick_says_nothing(memory: rc.Memory, path: Path):
     assert call("info", path)[1] == ""
+
+
+def test_info_of_a_memory_that_weighs_nothing(path: Path):
+    codec = rc.ResizedPixels((1, 8, 8), size=(4, 4), bits=1)
+    rc.Memory(codec, code_bits=2000, scheme="entropy").commit(path)
+    assert "0 items held" in call("info", path)[0]

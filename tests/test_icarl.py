@@ -126,7 +126,7 @@ def test_candidates_take_the_slots_that_exemplars_leave():
     assert held(learner).y.bincount().tolist() == [6, 6, 4, 4]
     learner.finish()
     assert held(learner).y.bincount().tolist() == [3, 3, 3, 3]
-    assert learner.memory.audit == []
+    assert learner.memory.audit == ()
 
 
 @pytest.mark.parametrize("make", [mlp, resnet])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable
 
 import numpy as np
@@ -22,6 +23,7 @@ from recollect import (
     RawPixels,
     ResizedPixels,
 )
+from recollect.memory.coding import Coding
 from recollect.memory.memory import Rule
 
 SHAPE = (1, 12, 12)
@@ -304,3 +306,63 @@ def test_a_codec_of_ones_own_may_have_a_list_for_a_shape():
 def test_no_codes_are_no_images(codec: Callable[[], Codec]):
     made = codec()
     assert made.decode(torch.empty(0, made.variables, dtype=torch.long)).shape == (0, *made.shape)
+
+
+class Interrupted:
+    """Sends Ctrl-C while records are written."""
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        self.write = write
+
+    def __call__(self, *args: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        self.write(*args)
+
+
+@pytest.mark.parametrize("scheme", ["radix", "entropy"])
+def test_an_interrupt_waits_until_records_are_whole(scheme: Coding, monkeypatch: pytest.MonkeyPatch):
+    room = {"capacity": 20} if scheme == "radix" else {"code_bits": 4000}
+    codec = ResizedPixels((1, 8, 8), size=(4, 4), bits=2)
+    memory, other = (Memory(codec, scheme=scheme, seed=3, **room) for _ in range(2))
+    x = torch.rand(60, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    for part in (slice(0, 30), slice(30, 60)):
+        other.write(x[part], torch.arange(30) % 10)
+    memory.write(x[:30], torch.arange(30) % 10)
+    with monkeypatch.context() as patched:
+        rule = memory._admission
+        name = "take" if scheme == "entropy" else "commit"
+        patched.setattr(rule, name, Interrupted(getattr(rule, name)))
+        with pytest.raises(KeyboardInterrupt):
+            memory.write(x[30:], torch.arange(30) % 10)
+    assert memory.seen == 60
+    one, same = memory.recollections(), other.recollections()
+    assert one is not None
+    assert same is not None
+    assert all(torch.equal(getattr(one, name), getattr(same, name)) for name in ("x", "y", "task", "ids"))
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)  # as ever after it
+
+
+def test_recollections_of_any_codec_have_no_gradient():
+    class Own(torch.nn.Module):
+        shape, variables, categories, storage_bits = (1, 2, 2), np.int64(4), np.int64(2), 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.brightness = torch.nn.Parameter(torch.tensor(0.5))
+
+        def encode(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * self.brightness > 0.25).long().flatten(1)
+
+        def decode(self, codes: torch.Tensor) -> torch.Tensor:
+            return codes.view(-1, 1, 2, 2) * self.brightness
+
+    memory = Memory(Own(), capacity=3)
+    memory.write(torch.rand(5, 1, 2, 2), 0)
+    assert not memory.sample(4).x.requires_grad
+
+
+def test_what_a_sample_is_asked_for_may_be_a_small_number_of_numpy():
+    memory = Memory(RawPixels((1, 2, 2)), capacity=100, tasks=2)
+    memory.write(torch.rand(100, 1, 2, 2), 0, task=torch.arange(100) % 2)
+    assert len(memory.sample(np.uint8(64), task=1).x) == 64

@@ -246,3 +246,43 @@ def test_tied_weights_stay_tied(path: Path):
     x = torch.rand(5, 1, 8, 8)
     assert torch.equal(again.model(x), learner.model(x))
     assert again.model[1].weight is again.model[3].weight  # pyright: ignore[reportIndexIssue]
+
+
+def test_settings_that_were_changed_come_back_changed(path: Path):
+    codec = rc.DiscreteAutoencoder(SHAPE, variables=4, categories=2)
+    learner = replay(codec, "reservoir")
+    learner.observe(*batches()[0])
+    codec.tau, codec.stochastic = 0.5, False
+    learner.batch_size, learner.steps = 7, 3
+    learner.save(path)
+    loaded = rc.Replay.load(path)
+    found = loaded.memory.codec
+    assert isinstance(found, rc.DiscreteAutoencoder)
+    assert (found.tau, found.stochastic, loaded.batch_size, loaded.steps) == (0.5, False, 7, 3)
+
+
+def test_parts_of_a_model_that_stay_in_evaluation_stay_in_it(path: Path):
+    def model() -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(144), nn.Linear(144, 10))
+
+    learner = rc.Online(model())
+    learner.model[1].eval()  # pyright: ignore[reportIndexIssue]
+    learner.save(path)
+    loaded = rc.Online.load(path, model=model())
+    assert [part.training for part in loaded.model.modules()] == [True, True, False, True]
+
+
+def test_another_kind_of_small_pictures_does_not_fit(path: Path):
+    rc.Memory(rc.ResizedPixels((1, 8, 8), size=(4, 2), bits=1), capacity=3).commit(path)
+    with pytest.raises(MemoryFileError, match=r"arguments .*\[2, 4\].*accepted are, as in the file, .*\[4, 2\]"):
+        rc.Memory.open(path, codec=rc.ResizedPixels((1, 8, 8), size=(2, 4), bits=1))
+    with pytest.raises(TypeError, match="codec is str: accepted is a Codec"):
+        rc.Memory.open(path, codec="pixels")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_part_that_no_file_holds_is_refused_before_anything_is_written(path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(file, "MOST_OF_A_PART", 2000)
+    memory = rc.Memory(rc.DiscreteAutoencoder(SHAPE, variables=4, categories=2), capacity=3)
+    with pytest.raises(MemoryFileError, match=r"codec has [0-9,]+ bytes: accepted are up to 2,000"):
+        memory.commit(path)
+    assert not path.exists()

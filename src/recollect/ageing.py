@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from recollect.checks import as_ids, check_at_least, check_images, check_integers
+from recollect.memory.memory import check_memory
 from recollect.memory.records import overview
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Ageing:
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+        self.memory = check_memory(memory)
         self._originals: dict[int, torch.Tensor] = {}
         memory.watchers.add(self)
 

@@ -21,8 +21,9 @@ _KNOWN: dict[str, type] = {}
 def rebuildable(cls: T) -> T:
     """Have instances of a class remember the arguments that they were made with; subclasses are marked themselves.
 
-    Arguments have names and plain values, or arrays of them. A file names the class by its name alone, so that no two
-    can have the same.
+    Arguments have names and plain values, or arrays of them. A number or name that is an attribute, too, is described
+    as it is by then: it may have been changed. A file names the class by its name alone, so that no two can have the
+    same.
 
     >>> @rebuildable
     ... class Box:
@@ -43,7 +44,9 @@ def rebuildable(cls: T) -> T:
         if type(self) is cls:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            self._arguments = {name: _plain(value) for name, value in bound.arguments.items() if name not in PARTS}
+            plain = {name: _plain(value) for name, value in bound.arguments.items() if name not in PARTS}
+            self._arguments = plain
+            self._settings = [name for name, value in plain.items() if _is_setting(getattr(self, name, None), value)]
 
     cls.__init__ = remembering
     _KNOWN[cls.__name__] = cls
@@ -52,7 +55,10 @@ def rebuildable(cls: T) -> T:
 
 def described(thing: object) -> Plain:
     """The name of a class and the arguments; without arguments for a class that is not `rebuildable`."""
-    return {"class": type(thing).__name__, "arguments": getattr(thing, "_arguments", None)}
+    arguments = getattr(thing, "_arguments", None)
+    if arguments is not None:
+        arguments = arguments | {name: _plain(getattr(thing, name)) for name in thing._settings}  # pyright: ignore[reportAttributeAccessIssue]
+    return {"class": type(thing).__name__, "arguments": arguments}
 
 
 def known(description: Plain) -> bool:
@@ -72,8 +78,14 @@ def rebuilt(description: Plain, **parts: object) -> Any:
     return _KNOWN[description["class"]](**parts, **description["arguments"])
 
 
+def _is_setting(attribute: object, argument: object) -> bool:
+    return isinstance(attribute, bool | int | float | str) and attribute == argument
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"an argument has the key {wrong[0]!r}: accepted are names, which a file can hold")
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic | torch.Tensor):
         return value.tolist()

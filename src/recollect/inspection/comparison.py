@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import torch
 
     from recollect.codecs.interface import Codec
 
@@ -34,6 +33,7 @@ class Compared:
         return self.name, f"{self.bits:,} bits an item", f"distortion {self.distortion:.4f}"
 
 
+@torch.no_grad()
 def compared(name: str, codec: Codec, bits: int, originals: torch.Tensor) -> Compared:
     """Encode and decode the images.
 

@@ -131,7 +131,8 @@ def _bill(found: Facts) -> list[str]:
         return [f"{kind:10}{bits:14,} bits" for kind, bits in _beside(found).items()]
     bill = found.memory.footprint()
     rows = [f"{kind:10}{bits:14,} bits{bits / bill.example:10.1f} examples" for kind, bits in _beside(found).items()]
-    rows[-2] += f", {found.overhead / bill.total:.1%} of the bill"
+    if bill.total:
+        rows[-2] += f", {found.overhead / bill.total:.1%} of the bill"
     return [str(bill), *rows]
 
 

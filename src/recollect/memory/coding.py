@@ -42,6 +42,7 @@ def coder_of(codec: Codec) -> Coder:
     return Neighbours(codec.variables, codec.picture)
 
 
+@torch.no_grad()
 def encoded(codec: Codec, x: torch.Tensor, scheme: Coding) -> Rows:
     """Codes of images: packed, or a byte a variable. A codec may be anyone's, so that what it gives is checked."""
     if not len(x):
@@ -57,8 +58,9 @@ def encoded(codec: Codec, x: torch.Tensor, scheme: Coding) -> Rows:
     return np.concatenate(rows)
 
 
+@torch.no_grad()
 def decoded(codec: Codec, rows: Rows, scheme: Coding) -> torch.Tensor:
     """Rows that `encoded` gave back to images."""
     if scheme == "entropy":
         return codec.decode(torch.from_numpy(rows.astype(np.int64)))
-    return codec.decode(torch.from_numpy(unpack_checked(rows, codec.variables, codec.categories, scheme)))
+    return codec.decode(torch.from_numpy(unpack_checked(rows, int(codec.variables), int(codec.categories), scheme)))

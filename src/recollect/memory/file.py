@@ -36,6 +36,7 @@ SCHEMA = (
 )
 SUM = 16  # bytes of a checksum
 LONGEST = 2**31 - 1  # bytes that SQLite can be told to allow for a value
+MOST_OF_A_PART = 999_000_000  # bytes: by default SQLite takes a row of 10^9
 # A message may quote a damaged file, in bytes that are no text; and some damage is taken for a lack of memory.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 HEAD = "head"  # the part whose checksum is that of the whole file
@@ -123,6 +124,9 @@ def commit(home: Home, change: Change) -> Home:
     A first change has all segments, and the file must be new. Who keeps the home that it was given knows the file
     again if the commit was interrupted, and may have come to its end.
     """
+    for name, data in change.parts.items():
+        if len(data) > MOST_OF_A_PART:
+            raise MemoryFileError(f"{home.path}: {name} has {len(data):,} bytes: accepted are up to {MOST_OF_A_PART:,}")
     try:
         with closing(_connect(home.path, "rw" if home.commits else "rwc")) as connection:
             return _write(connection, home, change)
@@ -351,7 +355,7 @@ def _explain(error: Exception, path: Path) -> NoReturn:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            raise MemoryFileError(f"{path} is being written by another process: a file has one writer") from error
+            raise MemoryFileError(f"{path} is in use by another process: a file has one writer") from error
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
             raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:

@@ -28,6 +28,7 @@ from recollect.memory.coding import Coding, at_once, coder_of, decoded, encoded
 from recollect.memory.erasure import Erasure, matching
 from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
+from recollect.memory.interrupts import uninterrupted
 from recollect.memory.keyed import Keyed
 from recollect.memory.room import coded_index, items
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
@@ -109,7 +110,7 @@ class Memory:
         if not isinstance(codec, Codec):
             raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         self.codec = codec
-        if not isinstance(targets, Targets | None):
+        if targets is not None and type(targets) not in get_args(Targets):  # a file knows these, and no other
             raise TypeError(f"targets is {type(targets).__name__}: accepted are RealTargets and NoTargets")
         if classes is not None and targets is not None:
             raise ValueError(f"classes={classes} and {type(targets).__name__} are given: accepted is one of them")
@@ -142,7 +143,7 @@ class Memory:
             self._index = PackedIndex(self.capacity, **widths)
             self._admission = self._rule(admission, self._index)
         self.seen = 0
-        self.audit: list[Erasure] = []
+        self.audit: tuple[Erasure, ...] = ()
         self.watchers: WeakSet[Watcher] = WeakSet()  # are told when items were forgotten
         self._home: Home | None = None  # where it was last committed
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
@@ -204,7 +205,8 @@ class Memory:
     def write(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0) -> torch.Tensor:
         """Show examples to the memory. Returns an id for each; those that the admission rule keeps are stored.
 
-        Ids count the examples seen, from 0. After an error the memory is as it was before.
+        Ids count the examples seen, from 0. After an error the memory is as it was before; Ctrl-C that comes while
+        records are written is raised when they are.
         """
         return self.write_checked(*self.check(x, y, task))
 
@@ -215,21 +217,24 @@ class Memory:
             rows = rule.wanted(ids, targets)
             codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
             records = rule.index.records(codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
-            rule.take(records, ids[rows], targets[rows])
-            self.seen += len(x)
+            with uninterrupted():
+                rule.take(records, ids[rows], targets[rows])
+                self.seen += len(x)
             return torch.from_numpy(ids)
         random_state = self._admission_rng.bit_generator.state
         try:
             slots = rule.decide(targets, tasks, self._admission_rng)
             rows = _last_of_each(slots)
             codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
+            labels = self.targets.to_rows(targets[rows])
         except BaseException:
             self._admission_rng.bit_generator.state = random_state
             raise
-        rule.commit()
-        self.seen += len(x)
-        if len(rows):
-            rule.index.write(slots[rows], codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows])
+        with uninterrupted():
+            rule.commit()
+            self.seen += len(x)
+            if len(rows):
+                rule.index.write(slots[rows], codes, labels, tasks[rows], ids[rows])
         return torch.from_numpy(ids)
 
     def check(
@@ -247,7 +252,7 @@ class Memory:
 
         With replacement by default, as soon as there is one item; without it there must be ``n``.
         """
-        check_at_least("n", n, 1)
+        n = check_at_least("n", n, 1)
         with self._same_draws_after_an_error() as rng:
             if task is None:
                 slots = draw(n, self._admission, rng, replace=replace)
@@ -262,7 +267,7 @@ class Memory:
         All items of a task or ``most`` of them, drawn without replacement; tasks in ``but`` are left out.
         """
         if most is not None:
-            check_at_least("most", most, 1)
+            most = check_at_least("most", most, 1)
         with self._same_draws_after_an_error() as rng:
             slots = draw_from_each_task(most, but, self._admission, self._index.tasks, rng)
             return self._recollect(slots) if len(slots) else None
@@ -302,7 +307,8 @@ class Memory:
             raise ValueError(f"ids has the value {unknown[0]}: accepted are ids of items that are held")
         if len(set(wanted)) < len(wanted):
             raise ValueError("ids has a value twice: accepted is each item once")
-        self._admission.keep(np.array([ranks[number] for number in wanted], np.int64))
+        with uninterrupted():
+            self._admission.keep(np.array([ranks[number] for number in wanted], np.int64))
 
     def forget(self, *, ids: IntegerLike | None = None, task: int | None = None, label: int | None = None) -> int:
         """Erase the items for which all that is given holds, and say how many they were.
@@ -320,11 +326,13 @@ class Memory:
         rules = {"ids": ids, "task": task, "label": label}
         slots = self._admission.slots(np.arange(len(self)))
         gone = matching(self._index, slots, rules, {"ids": self.seen, "task": self.tasks, "label": self.classes})
+        with uninterrupted():
+            if len(gone):
+                self._admission.forget(gone)
+            self.audit += (Erasure.now(len(gone), rules),)
         if len(gone):
-            self._admission.forget(gone)
             for watcher in self.watchers:
                 watcher.refresh()
-        self.audit.append(Erasure.now(len(gone), rules))
         return len(gone)
 
     def commit(self, path: str | PathLike[str]) -> None:
@@ -353,6 +361,8 @@ class Memory:
         ...     len(Memory.open(f"{folder}/memory.rec"))
         20
         """
+        if not isinstance(codec, Codec | None):
+            raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
         with reading(Path(path)) as reader:
             return restored(cls, reader, codec)
 

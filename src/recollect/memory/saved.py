@@ -113,7 +113,7 @@ def restored(kind: type[M], reader: Reader, codec: Codec | None) -> M:
         memory = built(kind, reader.parts, reader.length, reader.segments(), reader.patches(), codec=codec)
     except BROKEN as error:
         reader.damaged(f"its state cannot be read ({error})")
-    memory.audit = [*reader.audit]
+    memory.audit = (*reader.audit,)
     memory._home, memory._seen_at_home = reader.home, memory.seen
     return memory
 
@@ -177,6 +177,11 @@ def _codec(state: Plain, weights: bytes | None, given: Codec | None) -> Codec:
             f"the codec given is a {type(given).__name__} with channels, height, width, variables and categories "
             f"{_code(given)}: accepted is, as in the file, a {name} with {code}"
         )
+    if given is not None and weights is None and described(given) != state["codec"]:
+        raise file.MemoryFileError(
+            f"the {name} given has the arguments {described(given)['arguments']}: accepted are, as in the file, "
+            f"{state['codec']['arguments']}"
+        )
     codec = module_rebuilt(state["codec"], weights, given)
     if _code(codec) != code:
         raise ValueError(f"channels, height, width, variables and categories of the codec are not {code}")
@@ -184,7 +189,7 @@ def _codec(state: Plain, weights: bytes | None, given: Codec | None) -> Codec:
 
 
 def _code(codec: Codec) -> list[int]:
-    return [*codec.shape, codec.variables, codec.categories]
+    return [int(number) for number in (*codec.shape, codec.variables, codec.categories)]
 
 
 def module_described(module: object) -> Plain:
@@ -192,7 +197,10 @@ def module_described(module: object) -> Plain:
     if not isinstance(module, nn.Module):
         return described(module)
     frozen = [name for name, parameter in module.named_parameters() if not parameter.requires_grad]
-    return {**described(module), "training": module.training, "frozen": frozen}
+    # Parts that are in the other mode, such as a batch normalisation that stays in evaluation.
+    apart = [name for name, part in module.named_modules() if part.training != module.training]
+    modes = {"training": module.training, "frozen": frozen, **({"apart": apart} if apart else {})}
+    return described(module) | modes
 
 
 def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None) -> Any:
@@ -212,6 +220,8 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
     if weights is not None and isinstance(module, nn.Module):
         module.load_state_dict(tensors)
         module.train(description["training"])
+        for name in description.get("apart", ()):
+            module.get_submodule(name).training = not description["training"]
         for name, parameter in module.named_parameters():
             parameter.requires_grad_(name not in description["frozen"])
     return module

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MOST_CLASSES = 2**32
 FLOATS = {16: np.dtype(">f2"), 32: np.dtype(">f4")}  # highest byte first, as all fields are written
 MOST_BITS = 32
+LARGEST = float(np.finfo(np.float32).max)
 MOST_SIDES = 8
 
 
@@ -95,16 +96,20 @@ class RealTargets:
             low, high = map(float, between)
             if bits > MOST_BITS:
                 raise ValueError(f"bits={bits}: accepted are 1 to {MOST_BITS}")
-            if not (low < high and high - low < math.inf):
-                raise ValueError(f"between={between}: accepted are two numbers, the lower one first")
+            if not -LARGEST <= low < high <= LARGEST:
+                raise ValueError(
+                    f"between={between}: accepted are two numbers, the lower first, up to {LARGEST:g} either way"
+                )
             self.between = low, high
         else:
             self.between = None
-        self.bits = math.prod(self.shape) * bits
+        self.bits = math.prod(self.shape) * self.bits_a_number
 
     def check(self, y: TargetLike, count: int) -> Reals:
         """One target for all examples, or one for each."""
-        array = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else np.asarray(y)
+        if isinstance(y, torch.Tensor):
+            y = (y.float() if y.is_floating_point() else y).detach().cpu().numpy()  # numpy has no bfloat16
+        array = np.asarray(y)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"y has type {array.dtype}: accepted are real numbers")
         if array.shape not in {self.shape, (count, *self.shape)}:
@@ -131,7 +136,7 @@ class RealTargets:
         low, high = self.between
         levels = ((flat.astype(np.float64) - low) / (high - low) * self._top).round().clip(0, self._top)
         bits = levels.astype(np.uint64)[:, :, None] >> self._places & np.uint64(1)
-        return np.packbits(bits.reshape(len(values), -1).astype(np.bool_), axis=1)
+        return np.packbits(bits.reshape(len(values), self.bits).astype(np.bool_), axis=1)
 
     def read(self, fields: BitArray, slots: Slots) -> torch.Tensor:
         """The numbers as float32."""
