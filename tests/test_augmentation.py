@@ -71,8 +71,10 @@ def test_only_the_model_sees_changed_images():
         ({"crop": 1}, "augment has 'crop': accepted are 'shift'"),
         ({"mirror": 2}, "mirror=2: accepted"),
         ({"shift": -1}, "shift=-1"),
+        ({"shift": "1"}, "shift='1': accepted is a number"),
+        (["shift"], "augment is list: accepted is a mapping"),
     ],
 )
 def test_what_is_not_accepted(changes: dict[str, float], message: str):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         Augmentation(changes, seed=0)

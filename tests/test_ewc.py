@@ -101,6 +101,20 @@ def test_running_statistics_are_left_alone_and_dropout_is_off():
     torch.testing.assert_close(learner._fisher[0][2], torch.stack(squares).mean(0))
 
 
+def test_running_statistics_of_the_next_task_do_not_count():
+    def told(*, finish: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        learner = rc.EWC(nn.Sequential(nn.Flatten(), nn.BatchNorm1d(16), nn.Linear(16, 3)))
+        for seed in range(3):
+            learner.observe(*batch(seed), task=0)
+        if finish:
+            learner.finish()
+        learner.observe(*batch(3), task=1)
+        return learner._fisher[0]
+
+    assert all(map(torch.equal, told(finish=True), told(finish=False)))
+
+
 def test_a_label_that_the_model_has_no_output_for_changes_nothing():
     learner = learner_of()
     learner.observe(*batch(0), 0)
@@ -114,8 +128,9 @@ def test_a_label_that_the_model_has_no_output_for_changes_nothing():
 def test_it_refuses():
     with pytest.raises(ValueError, match=r"task has the values \[0, 1\]: accepted is one task a batch"):
         learner_of().observe(*batch(0, size=2), [0, 1])
-    with pytest.raises(ValueError, match="strength=-1"):
-        learner_of(strength=-1)
+    for strength in (-1, float("inf")):
+        with pytest.raises(ValueError, match=f"strength={strength}: accepted is a number of at least 0"):
+            learner_of(strength=strength)
     with pytest.raises(ValueError, match="items=0"):
         learner_of(items=0)
 

@@ -92,12 +92,13 @@ def check_at_least(name: str, value: int, least: int) -> int:
     return int(value)
 
 
-def check_number(name: str, value: float, *, above: float) -> float:
+def check_number(name: str, value: float, *, above: float, or_equal: bool = False) -> float:
     """``value``, after making sure that it is a finite number above a bound."""
+    accepted = f"accepted is a number {'of at least' if or_equal else 'above'} {above}"
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: accepted is a number above {above}")
-    if not above < value < math.inf:  # also false of NaN
-        raise ValueError(f"{name}={value}: accepted is a number above {above}")
+        raise TypeError(f"{name}={value!r}: {accepted}")
+    if not (above < value < math.inf or (or_equal and value == above)):  # also false of NaN
+        raise ValueError(f"{name}={value}: {accepted}")
     return float(value)
 
 

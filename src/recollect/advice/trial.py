@@ -69,17 +69,15 @@ def divided(stream: Sequence[Task], seed: int) -> list[Task]:
 
 
 def shortened(stream: Sequence[Task], share: float) -> list[Task]:
-    """The first examples of each task, a batch at least."""
-    counts = [max(STREAM_BATCH, round(share * len(task.train))) for task in stream]
-    return [
-        Task(
-            name=task.name,
-            train=Examples(task.train.images[:count], task.train.y[:count]),
-            test=task.test,
-            classes=task.classes,
-        )
-        for task, count in zip(stream, counts, strict=True)
-    ]
+    """A share of the examples of each task, a batch at least, in order and from all of it: what comes may change."""
+    parts = []
+    for task in stream:
+        examples = len(task.train)
+        count = min(examples, max(STREAM_BATCH, round(share * examples)))
+        rows = torch.linspace(0, examples - 1, count).round().long()
+        train = Examples(task.train.images[rows], task.train.y[rows])
+        parts.append(Task(name=task.name, train=train, test=task.test, classes=task.classes))
+    return parts
 
 
 def trial(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
 
+from recollect.checks import check_number
 from recollect.seeding import derived
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KINDS = ("shift", "turn", "scale", "mirror")
 
@@ -30,14 +28,14 @@ class Augmentation:
     """
 
     def __init__(self, changes: Mapping[str, float], seed: int) -> None:
+        if not isinstance(changes, Mapping):
+            raise TypeError(f"augment is {type(changes).__name__}: accepted is a mapping of names to numbers")
         for name, value in changes.items():
             if name not in KINDS:
                 raise ValueError(f"augment has {name!r}: accepted are {', '.join(map(repr, KINDS))}")
             most = {"scale": 0.9, "mirror": 1.0}.get(name, math.inf)
-            if not 0 <= value <= most or math.isinf(value):
-                raise ValueError(
-                    f"augment has {name}={value}: accepted are numbers from 0{f' to {most}' * (most < 1.1)}"
-                )
+            if check_number(f"augment has {name}", value, above=0, or_equal=True) > most:
+                raise ValueError(f"augment has {name}={value}: accepted are numbers from 0 to {most}")
         self.shift, self.turn, self.scale, self.mirror = (float(changes.get(name, 0)) for name in KINDS)
         self.generator = torch.Generator().manual_seed(derived(seed, "augmentation"))
 

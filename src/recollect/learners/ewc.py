@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from recollect.budget import Bill, raw_bits
-from recollect.checks import check_at_least, check_images
+from recollect.checks import check_at_least, check_images, check_number
 from recollect.learners.gradients import matrices_of_groups
 from recollect.learners.learner import Learner, integers, one_task
 from recollect.rebuild import rebuildable
@@ -50,9 +50,7 @@ class EWC(Learner):
         self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 100.0, items: int = 1000
     ) -> None:
         super().__init__(model, learning_rate)
-        if not strength >= 0:
-            raise ValueError(f"strength={strength}: accepted is a number of at least 0")
-        self.strength = strength
+        self.strength = check_number("strength", strength, above=0, or_equal=True)
         self.items = check_at_least("items", items, 1)
         self._anchors: list[list[torch.Tensor]] = []  # θ_k, by task that ended
         self._fisher: list[list[torch.Tensor]] = []  # F_k
@@ -66,9 +64,11 @@ class EWC(Learner):
         x = check_images(x)
         labels, tasks = integers("y", y, len(x)), integers("task", self._for_learner(task), len(x))
         current = one_task(tasks)
+        # What the past task has to say is asked before the new one moves running statistics.
+        ended = self._information(self._task) if self._task is not None and self._task != current else None
         gradient = self._gradient(x, labels, tasks)
-        if self._task != current:
-            self.finish()
+        if ended is not None:
+            self._end(ended)
         self._descend([g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
         self._keep(x, labels, current)
 
@@ -91,17 +91,23 @@ class EWC(Learner):
 
     def finish(self) -> None:
         """End the current task: keep its weights and their Fisher information, drop its examples."""
-        if self._task is None:
-            return
+        if self._task is not None:
+            self._end(self._information(self._task))
+
+    def _information(self, task: int) -> list[torch.Tensor]:
+        """The Fisher information of each weight for the examples at hand, which are of this task."""
         self.model.eval()  # examples are taken one by one, and must not change running statistics
         fisher = [torch.zeros_like(weight) for weight in self._trained]
         for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
             inputs = [images.float() / 255]
             if self._takes_task:
-                inputs.append(torch.full_like(labels, self._task))
+                inputs.append(torch.full_like(labels, task))
             gradients = matrices_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
             for total, matrix in zip(fisher, gradients, strict=True):
                 total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
+        return fisher
+
+    def _end(self, fisher: list[torch.Tensor]) -> None:
         self._fisher.append(fisher)
         self._anchors.append([weight.detach().clone() for weight in self._trained])
         # New ones, since views would keep what is dropped.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from recollect.checks import check_at_least
+from recollect.checks import check_at_least, check_number
 from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
@@ -61,9 +61,7 @@ class GEM(Learner):
         super().__init__(model, learning_rate)
         self.module = check_module(module)
         check_classes("GEM", module.memory)
-        if not memory_strength >= 0:
-            raise ValueError(f"memory_strength={memory_strength}: accepted is a number of at least 0")
-        self.memory_strength = memory_strength
+        self.memory_strength = check_number("memory_strength", memory_strength, above=0, or_equal=True)
         self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
 

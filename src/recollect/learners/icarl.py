@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from recollect.checks import check_at_least, check_images
+from recollect.checks import check_at_least, check_images, check_number
 from recollect.learners.herding import herd
 from recollect.learners.last_layer import linear_layers, look
 from recollect.learners.learner import Learner, integers, one_task
@@ -83,9 +83,7 @@ class ICaRL(Learner):
         self.module = check_module(module)
         if self.memory.admission != "chosen":
             raise ValueError(f"a memory with admission={self.memory.admission!r}: accepted is 'chosen'")
-        if not strength >= 0:
-            raise ValueError(f"strength={strength}: accepted is a number of at least 0")
-        self.strength = strength
+        self.strength = check_number("strength", strength, above=0, or_equal=True)
         slots = self.memory.capacity
         self.exemplars = check_at_least("exemplars", slots // 2 if exemplars is None else exemplars, 1)
         if self.exemplars >= slots:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
+from torch import nn
 
 from recollect.budget import Bill
 from recollect.checks import check_images, check_integers, check_number
@@ -18,8 +19,6 @@ from recollect.memory.file import MemoryFileError
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
-
-    from torch import nn
 
     from recollect.checks import IntegerLike, Integers, TargetLike
     from recollect.codecs.interface import Codec
@@ -176,7 +175,9 @@ class Learner(ABC):
 def takes_task(model: nn.Module) -> bool:
     """Whether a model is one of x and t: whether its forward has an argument ``task``."""
     # Compiled and data-parallel models hide the signature of the model that they wrap.
-    inner = getattr(model, "_orig_mod", getattr(model, "module", model))
+    inner = getattr(model, "_orig_mod", model)
+    if isinstance(inner, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        inner = inner.module
     return "task" in inspect.signature(inner.forward).parameters
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.func import functional_call
 
 from recollect.budget import Bill, raw_bits
-from recollect.checks import check_images
+from recollect.checks import check_images, check_number
 from recollect.learners.last_layer import look
 from recollect.learners.learner import Learner, integers, one_task
 from recollect.rebuild import rebuildable
@@ -52,9 +52,7 @@ class LwF(Learner):
 
     def __init__(self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 1.0) -> None:
         super().__init__(model, learning_rate)
-        if not strength >= 0:
-            raise ValueError(f"strength={strength}: accepted is a number of at least 0")
-        self.strength = strength
+        self.strength = check_number("strength", strength, above=0, or_equal=True)
         self._teacher: dict[str, torch.Tensor] = {}  # parameters and buffers by name
         self._classes: dict[int, list[int]] = {}  # of each task seen
         self._task: int | None = None

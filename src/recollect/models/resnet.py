@@ -68,7 +68,11 @@ class ResNet18(nn.Module):
         """The logits of all classes; those of other tasks than the example's are far below, without a gradient."""
         logits = self.outputs(self.features(x.contiguous(memory_format=FASTEST)).mean((2, 3)))
         least = max(MASKED, torch.finfo(logits.dtype).min)
-        return logits.masked_fill(self.others.index_select(0, task), least)
+        try:
+            return logits.masked_fill(self.others.index_select(0, task), least)
+        except IndexError as error:
+            wrong = task[(task < 0) | (task >= len(self.others))]
+            raise ValueError(f"task has the value {wrong[0]}: accepted are 0 to {len(self.others) - 1}") from error
 
 
 class Block(nn.Module):
