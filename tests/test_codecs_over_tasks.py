@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 from dataclasses import asdict, replace
 from functools import partial
@@ -282,6 +283,12 @@ def test_runs_are_recorded_shown_and_drawn(data: Folders, tmp_path: Path, monkey
     (axis,) = EXPERIMENT.figure(summaries).axes
     assert [line.get_label() for line in axis.lines] == [row.name for row in ROWS]
     assert np.asarray(axis.lines[0].get_ydata()) == pytest.approx(after)
+    # A codec that diverged: what is not a number is written as null.
+    results.write(tmp_path, replace(summaries[0].runs[0], distortion=[after[0], math.nan, math.nan]))
+    summaries = results.summaries(tmp_path, EXPERIMENT, PROFILE, EXPERIMENT.chosen(PROFILE))
+    assert EXPERIMENT.cells(ROWS[0], summaries[0].runs)[4:] == ("diverged", "diverged")
+    assert EXPERIMENT.as_json(ROWS[0], summaries[0].runs)["distortion"]["mean"] == [after[0], None, None]
+    assert np.isnan(np.asarray(EXPERIMENT.figure(summaries).axes[0].lines[0].get_ydata())[1:]).all()
 
 
 def test_steps_are_told_up_to_the_last(data: Folders):

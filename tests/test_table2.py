@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import recollect as rc
-from recollect.lab import frontier, omniglot, table2, table3
+from recollect.lab import ablation, frontier, omniglot, table2, table3
 from recollect.lab.continual import Continual
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.table2_tuning import PROFILE, candidates
@@ -113,3 +113,12 @@ def test_a_codec_starts_from_what_it_learned_before_the_stream(monkeypatch: pyte
     assert started == [(20, 76), (100, 76)]
     assert row.described["pretraining"] == {"passes": 20}
     assert "pretraining" not in table3.EXPERIMENT.rows[1].described
+
+
+@pytest.mark.parametrize("experiment", [frontier.EXPERIMENT, ablation.EXPERIMENT, omniglot.EXPERIMENT])
+def test_every_memory_can_be_made(experiment: Continual):
+    for row in experiment.rows:
+        if row.codec is not None:
+            codec = row.codec(experiment.course.shape, **row.code)
+            memory = rc.Memory(codec, row.items or None, code_bits=row.code_bits, scheme=row.scheme)
+            rc.RecollectionModule(memory, **row.training)

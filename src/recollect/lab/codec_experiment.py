@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from recollect.lab.show import by_block
 from recollect.lab.trainee import Trainee
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import torch
     from matplotlib.figure import Figure
@@ -158,8 +159,8 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
             "items": runs[0].items,
             "bits_per_item": runs[0].bits_per_item,
             "distortion": {
-                "mean": [statistics.fmean(after) for after in zip(*(run.distortion for run in runs), strict=True)],
-                "each": [run.distortion for run in runs],
+                "mean": _known(map(statistics.fmean, zip(*(run.distortion for run in runs), strict=True))),
+                "each": [_known(run.distortion) for run in runs],
             },
             "seeds": [run.seed for run in runs],
             "seconds": statistics.fmean(run.seconds for run in runs),
@@ -190,6 +191,13 @@ class CodecExperiment(Experiment[CodecRow, CodecProfile, CodecRun]):
         ]
 
 
+def _known(values: Iterable[float]) -> list[float | None]:
+    """As JSON has them: null for what is not a number."""
+    return [None if math.isnan(value) else value for value in values]
+
+
 def _cell(each: list[float]) -> str:
+    if any(map(math.isnan, each)):
+        return "diverged"
     spread = f" ± {statistics.stdev(each):.4f}" if len(each) > 1 else ""
     return f"{statistics.fmean(each):.4f}{spread}"

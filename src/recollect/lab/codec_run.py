@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import fmean
@@ -19,7 +20,7 @@ from recollect.lab.experiment import Run, silent
 from recollect.lab.pretraining import pass_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from recollect.lab.checkpoint import Checkpoint
     from recollect.lab.codec_experiment import CodecProfile, CodecRow
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class CodecRun(Run):
     """What is recorded of a codec on a stream. Distortions are mean absolute errors of values in [0, 1]."""
 
-    distortion: list[float]  # after each task, on the test images of all tasks so far
+    distortion: list[float]  # after each task, on the test images of all tasks so far; NaN where the codec diverged
     by_task: list[list[float]]  # after each task (lines), on each task so far (columns); one line for a codec offline
     items: int
     bits_per_item: int
@@ -43,10 +44,19 @@ class CodecRun(Run):
     evaluation_seconds: float
     examples_per_second: float
 
+    def __post_init__(self) -> None:
+        """What is not a number is null in a file."""
+        object.__setattr__(self, "distortion", _numbers(self.distortion))
+        object.__setattr__(self, "by_task", [_numbers(line) for line in self.by_task])
+
     @property
     def headline(self) -> str:
         """The distortion in the end."""
         return f"distortion {self.distortion[-1]:.4f}"
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
 
 
 @dataclass(kw_only=True)

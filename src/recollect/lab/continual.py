@@ -110,7 +110,8 @@ class ContinualRow(Row):
         )
         if self.learner is rc.Offline:
             return rc.Offline(model, memory, **self.settings)
-        return self.learner(model, rc.RecollectionModule(memory, **self.training), **self.settings)
+        draws = {"seed": seed} if "augment" in self.settings else {}
+        return self.learner(model, rc.RecollectionModule(memory, **self.training), **self.settings, **draws)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ ITEMS = 5000  # recollections that the paper keeps in any storage
 CODES = {10: (48, 2), 20: (98, 2), 50: (244, 2), 60: (294, 2), 200: (620, 3)}
 # Pixels that are averaged down, height and width, and the bits of each value: about as many items as recollections.
 PIXELS = {10: (4, 1), 20: (5, 1), 50: (9, 1), 60: (9, 1), 200: (8, 5)}
+WARM_UP = (2500, 10)  # the paper's codec takes 10 steps a batch for so many images, then one
 JPEG_BITS = 983  # as many as a code of 620x3; fewer do not hold an image of this size
 
 
@@ -33,7 +34,11 @@ def real(storage: int) -> Settings:
 
 def pixels(storage: int) -> Settings:
     """Resized pixels, as many images as fit."""
-    size, bits = PIXELS[storage]
+    return pixelated(storage, *PIXELS[storage])
+
+
+def pixelated(storage: int, size: int, bits: int) -> Settings:
+    """Resized pixels of that kind."""
     code = {"size": (size, size), "bits": bits}
     return {"codec": rc.ResizedPixels, "code": code, "items": storage * IMAGE // (3 * size**2 * bits)}
 
@@ -50,7 +55,7 @@ def learned(storage: int, learning_rate: float, paper_rate: float) -> Settings:
         "codec": rc.DiscreteAutoencoder,
         "code": {"variables": variables, "categories": categories},
         "items": ITEMS,
-        "training": {"steps": 1, "learning_rate": learning_rate, "most": 10, "warm_up": (2500, 10)},
+        "training": {"steps": 1, "learning_rate": learning_rate, "most": 10, "warm_up": WARM_UP},
         "paper_training": {"steps": 1, "learning_rate": paper_rate},
     }
 

@@ -10,12 +10,14 @@ from dataclasses import replace
 import recollect as rc
 from recollect.lab import tuning
 from recollect.lab.continual import ContinualProfile, ContinualRow
-from recollect.lab.table2 import EXPERIMENT
+from recollect.lab.table2 import EXPERIMENT, pixelated
 
 PROFILE = ContinualProfile(
     name="tuning", seeds=len(tuning.SEEDS), tasks=3, train_examples=2250, test_examples=250, matrix_examples=50
 )
 RATES = (0.003, 0.01, 0.03, 0.1, 0.2)
+PIXELS = ((9, 1), (6, 2), (5, 3), (4, 5))  # height and width, and bits a value: about as many items
+COSINES = ((12, 0.8), (16, 0.5), (16, 0.35))  # frequencies down and across, and their step
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
@@ -29,6 +31,13 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     if row.learner is rc.LwF:
         return tuning.grid(row, learning_rate=RATES[:4], strength=(0.3, 1.0))
     tried = tuning.grid(row, learning_rate=RATES)
+    if row.codec is rc.RawPixels:
+        tried += tuning.grid(row, learning_rate=(0.001,))
+    if row.codec is rc.ResizedPixels:
+        tried += [replace(row, **pixelated(50, *code)) for code in PIXELS]
+    if row.codec is rc.Cosines:
+        tried = tuning.grid(row, learning_rate=RATES[1:4])
+        tried += [replace(row, code={"size": (size, size), "step": step}) for size, step in COSINES]
     if row.codec is rc.DiscreteAutoencoder:
         tried += [replace(row, training=row.training | change) for change in CODEC]
     return tried

@@ -13,7 +13,7 @@ import recollect as rc
 from recollect.lab.continual import Continual, ContinualRow
 from recollect.lab.course import CIFAR100
 from recollect.lab.table2 import EXPERIMENT as TABLE2
-from recollect.lab.table2 import gem, projected, real, replay
+from recollect.lab.table2 import WARM_UP, gem, projected, real, replay
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
@@ -24,11 +24,12 @@ ICARL: Settings = {"codec": rc.RawPixels, "items": STORAGE + CANDIDATES, "admiss
 
 def small(learning_rate: float, paper_rate: float, *, transfer: bool) -> Settings:
     """Recollections of the codec that fits, as it is or after 20 passes over CIFAR-10; 100 in the paper."""
+    training = {"steps": 1, "learning_rate": learning_rate, "most": 10}
     return {
         "codec": rc.DiscreteAutoencoder,
         "code": {"variables": 76, "categories": 2},
         "items": ITEMS,
-        "training": {"steps": 1, "learning_rate": learning_rate, "most": 10},
+        "training": training if transfer else training | {"warm_up": WARM_UP},
         "paper_training": {"steps": 1, "learning_rate": paper_rate},
         "pretraining": {"passes": 20} if transfer else {},
         "pretraining_in": {"quick": {"passes": 5, "examples": 10_000}, "paper": {"passes": 100}} if transfer else {},
@@ -36,8 +37,9 @@ def small(learning_rate: float, paper_rate: float, *, transfer: bool) -> Setting
 
 
 def renamed(row: ContinualRow, name: str) -> ContinualRow:
-    """The row under the paper's name in this table."""
-    return replace(row, name=name)
+    """The row under the paper's name in this table, where GEM has one memory strength in the paper."""
+    paper = row.paper_settings | ({"memory_strength": 0.1} if row.learner is rc.GEM else {})
+    return replace(row, name=name, paper_settings=paper)
 
 
 EXPERIMENT = Continual(
