@@ -52,7 +52,7 @@ def make(name: str) -> rc.Memory:
     path.unlink(missing_ok=True)
     show(memory, 0, 100)
     memory.forget(label=4) if memory.classes else memory.forget(task=1)
-    memory.audit[-1] = Erasure("2020-01-01T00:00:00+00:00", memory.audit[-1].items, memory.audit[-1].rule)
+    memory.audit = (Erasure("2020-01-01T00:00:00+00:00", memory.audit[-1].items, memory.audit[-1].rule),)
     memory.commit(path)
     show(memory, 100, 101)
     memory.commit(path)

@@ -321,9 +321,8 @@ class Interrupted:
 
 @pytest.mark.parametrize("scheme", ["radix", "entropy"])
 def test_an_interrupt_waits_until_records_are_whole(scheme: Coding, monkeypatch: pytest.MonkeyPatch):
-    room = {"capacity": 20} if scheme == "radix" else {"code_bits": 4000}
     codec = ResizedPixels((1, 8, 8), size=(4, 4), bits=2)
-    memory, other = (Memory(codec, scheme=scheme, seed=3, **room) for _ in range(2))
+    memory, other = (Memory(codec, code_bits=700, scheme=scheme, seed=3) for _ in range(2))
     x = torch.rand(60, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     for part in (slice(0, 30), slice(30, 60)):
         other.write(x[part], torch.arange(30) % 10)
@@ -357,7 +356,7 @@ def test_recollections_of_any_codec_have_no_gradient():
         def decode(self, codes: torch.Tensor) -> torch.Tensor:
             return codes.view(-1, 1, 2, 2) * self.brightness
 
-    memory = Memory(Own(), capacity=3)
+    memory = Memory(Own(), capacity=3)  # pyright: ignore[reportArgumentType]
     memory.write(torch.rand(5, 1, 2, 2), 0)
     assert not memory.sample(4).x.requires_grad
 
@@ -365,4 +364,4 @@ def test_recollections_of_any_codec_have_no_gradient():
 def test_what_a_sample_is_asked_for_may_be_a_small_number_of_numpy():
     memory = Memory(RawPixels((1, 2, 2)), capacity=100, tasks=2)
     memory.write(torch.rand(100, 1, 2, 2), 0, task=torch.arange(100) % 2)
-    assert len(memory.sample(np.uint8(64), task=1).x) == 64
+    assert len(memory.sample(np.uint8(64), task=1).x) == 64  # pyright: ignore[reportArgumentType]

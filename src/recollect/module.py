@@ -58,11 +58,11 @@ class RecollectionModule:
         self.warm_up = check_at_least("warm_up examples", warm_up[0], 0), check_at_least("warm_up steps", warm_up[1], 1)
         self._rehearse = rehearse
         codec = memory.codec
+        self._learner: LearnedCodec | None = None
         # One that could learn may have nothing that does, as a sketch without a painter.
-        learned = isinstance(codec, LearnedCodec) and next(codec.parameters(), None) is not None
-        self._learner = codec if learned else None
-        if self._learner is not None:
-            self._optimiser = torch.optim.Adam(self._learner.parameters(), lr=learning_rate, fused=True)
+        if isinstance(codec, LearnedCodec) and next(codec.parameters(), None) is not None:
+            self._learner = codec
+            self._optimiser = torch.optim.Adam(codec.parameters(), lr=learning_rate, fused=True)
 
     @property
     def learns(self) -> bool:
