@@ -6,6 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from recollect.lab.colours import colour, looks
 from recollect.lab.compressing import mean_distortion
@@ -55,6 +56,8 @@ def learning_curves(found: Sequence[Summary[Any, Any]]) -> Figure:
         if papers:
             axes.plot(*_columns(papers), "o", color=look.colour, markerfacecolor="none", markersize=8, alpha=0.7)
     axes.set(xscale="log", yscale="log", xlabel="episodes", ylabel="test error of the student, %")
+    axes.yaxis.set_major_formatter(LogFormatter())  # with numbers such as 60, in the place of 6 x 10^1
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8, title="hollow: the paper" if any(summary.row.paper for summary in found) else None)
     return figure
