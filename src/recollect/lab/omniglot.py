@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import OMNIGLOT
-from recollect.lab.frontier import IMAGE, sketched
+from recollect.lab.frontier import IMAGE, coded, sketched
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
 
 CODES = {10: 62, 50: 312}  # the paper's variables, of 2 categories
-PIXELS = {10: 8, 50: 18}  # height and width of pixels averaged down to 1 bit
+PIXELS = (10, 2)  # height and width of pixels averaged down, and their bits
 
 
 def real(storage: int) -> Settings:
@@ -22,10 +22,9 @@ def real(storage: int) -> Settings:
 
 
 def pixels(storage: int) -> Settings:
-    """Resized pixels, as many images as fit."""
-    size = PIXELS[storage]
-    code = {"size": (size, size), "bits": 1}
-    return {"codec": rc.ResizedPixels, "code": code, "items": storage * IMAGE // size**2}
+    """Resized pixels, coded by their frequencies; as many images as fit."""
+    size, bits = PIXELS
+    return coded(rc.ResizedPixels, storage, {"size": (size, size), "bits": bits})
 
 
 def learned(storage: int) -> Settings:
@@ -34,18 +33,18 @@ def learned(storage: int) -> Settings:
         "codec": rc.DiscreteAutoencoder,
         "code": {"variables": CODES[storage], "categories": 2},
         "items": storage * IMAGE // CODES[storage],
-        "training": {"steps": 1, "learning_rate": 1e-3, "most": 10},
+        "training": {"steps": 3, "learning_rate": 1e-3, "most": 10, "warm_up": (600, 10)},
         "paper_training": {"steps": 1, "learning_rate": 1e-3},
     }
 
 
 # Height and width, what is white, and filters of the painter.
-SKETCHES = {10: (14, 0.25, 32), 50: (18, 0.25, 32)}
+SKETCHES = (18, 0.25, 32)
 
 
 def sketches(storage: int) -> Settings:
     """Codes of a fixed meaning, in as few bits as their neighbours allow, and a painter that learns; as many as fit."""
-    return sketched(storage, *SKETCHES[storage])
+    return sketched(storage, *SKETCHES)
 
 
 def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps: int = 1) -> ContinualRow:
@@ -55,7 +54,7 @@ def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps
         storage=storage,
         paper=paper,
         learner=rc.Replay,
-        settings={"learning_rate": 0.03, "batch_size": 10, "steps": steps},
+        settings={"learning_rate": 0.1, "batch_size": 10, "steps": steps},
         paper_settings={"learning_rate": 1e-3},
         **memory,
     )
@@ -67,7 +66,7 @@ EXPERIMENT = Continual(
     answers="Do recollections help with many tasks and few examples of each class?",
     course=OMNIGLOT,
     rows=(
-        ContinualRow(name="Online", paper=3.5, learner=rc.Online, settings={"learning_rate": 0.03}),
+        ContinualRow(name="Online", paper=3.5, learner=rc.Online, settings={"learning_rate": 0.1}),
         replay("Real Storage", 10, 3.6, real(10)),
         replay("Real Storage", 50, 4.3, real(50)),
         replay("Real Storage", 50, 4.8, real(50), steps=3),

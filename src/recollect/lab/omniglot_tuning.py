@@ -10,15 +10,17 @@ from dataclasses import replace
 import recollect as rc
 from recollect.lab import tuning
 from recollect.lab.continual import ContinualProfile, ContinualRow
-from recollect.lab.frontier import coded, sketched
+from recollect.lab.frontier import sketched
 from recollect.lab.omniglot import EXPERIMENT
 
 PROFILE = ContinualProfile(
     name="tuning", seeds=len(tuning.SEEDS), tasks=10, train_examples=990, test_examples=110, matrix_examples=20
 )
-RATES = (0.01, 0.03, 0.1)
-PIXELS = ((14, 1), (18, 1), (10, 2))  # height and width, and bits of a pixel, coded by frequencies
+RATES = (0.01, 0.03, 0.1, 0.3)
+PIXELS = ((14, 1), (18, 1), (10, 2), (8, 2), (12, 2))  # height and width, and bits of a pixel
 SKETCHES = ((14, 0.25, 32), (14, 0.25, 0), (18, 0.5, 0), (28, 0.5, 0))
+# How the paper's codec learns.
+CODEC = ({"warm_up": (0, 1), "steps": 1}, {"warm_up": (600, 10), "steps": 1}, {"warm_up": (600, 10), "steps": 3})
 AUGMENTED = {"shift": 1.5, "scale": 0.15, "turn": 10}
 
 
@@ -29,7 +31,9 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     tried = tuning.grid(row, learning_rate=RATES)
     if row.codec is rc.ResizedPixels:
         codes = [{"size": (size, size), "bits": bits} for size, bits in PIXELS]
-        tried += [replace(row, items=0, **coded(rc.ResizedPixels, 50, code)) for code in codes]
+        tried += [replace(row, code=code) for code in codes]
+    if row.codec is rc.DiscreteAutoencoder:
+        tried += [replace(row, training=row.training | change) for change in CODEC]
     if row.codec is rc.Sketch:
         tried += [replace(row, **sketched(50, *sketch)) for sketch in SKETCHES]
     if row.codec in {rc.ResizedPixels, rc.Sketch}:

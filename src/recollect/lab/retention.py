@@ -128,10 +128,10 @@ EXPERIMENT = Retention(
     course=COURSE,
     rows=(
         row("Recollections", 50, learned(50, 1e-3, 1e-3), 0.03),
-        row("Real Storage", 50, real(50), 0.01),
-        row("Real Storage", 200, real(200), 0.01),
-        row("Real Storage", 300, real(300), 0.01),
-        row("Real Storage", 1200, real(1200), 0.01),
+        row("Real Storage", 50, real(50), 0.003),
+        row("Real Storage", 200, real(200), 0.003),
+        row("Real Storage", 300, real(300), 0.003),
+        row("Real Storage", 1200, real(1200), 0.003),
     ),
     profiles={
         "quick": ContinualProfile(

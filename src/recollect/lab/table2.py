@@ -22,7 +22,7 @@ ITEMS = 5000  # recollections that the paper keeps in any storage
 # Its codes, variables and categories, in the storage of so many images. 620x3 fits as one number in base 3.
 CODES = {10: (48, 2), 20: (98, 2), 50: (244, 2), 60: (294, 2), 200: (620, 3)}
 # Pixels that are averaged down, height and width, and the bits of each value: about as many items as recollections.
-PIXELS = {10: (4, 1), 20: (5, 1), 50: (9, 1), 60: (9, 1), 200: (8, 5)}
+PIXELS = {10: (3, 2), 20: (4, 2), 50: (6, 2), 60: (7, 2), 200: (8, 5)}
 WARM_UP = (2500, 10)  # the paper's codec takes 10 steps a batch for so many images, then one
 JPEG_BITS = 983  # as many as a code of 620x3; fewer do not hold an image of this size
 
@@ -117,9 +117,9 @@ def projected(learning_rate: float, memory_strength: float) -> Settings:
 
 
 REPLAY = (
-    replay("Real Storage", 10, 29.4, real(10), 0.01),
-    replay("Real Storage", 50, 33.4, real(50), 0.01),
-    replay("Real Storage", 200, 43.0, real(200), 0.01),
+    replay("Real Storage", 10, 29.4, real(10), 0.003),
+    replay("Real Storage", 50, 33.4, real(50), 0.003),
+    replay("Real Storage", 200, 43.0, real(200), 0.003),
     replay("Recollections", 10, 39.7, learned(10, 1e-3, 1e-3), 0.03),
     replay("Recollections", 50, 47.9, learned(50, 1e-3, 1e-3), 0.03),
     replay("Recollections", 200, 51.6, learned(200, 3e-4, 1e-4), 0.03),
@@ -128,9 +128,9 @@ REPLAY = (
     replay("Resized Pixels", 200, None, pixels(200), 0.03),
     replay("JPEG", 50, None, jpeg(50), 0.01),
     replay("JPEG", 200, None, jpeg(200), 0.01),
-    replay("Cosines", 10, None, cosines(10), 0.03),
-    replay("Cosines", 50, None, cosines(50), 0.03),
-    replay("Cosines", 200, None, cosines(200), 0.03),
+    replay("Cosines", 10, None, cosines(10), 0.01),
+    replay("Cosines", 50, None, cosines(50), 0.01),
+    replay("Cosines", 200, None, cosines(200), 0.01),
 )
 SAME = "The same training for all"
 ROWS = (

@@ -1,6 +1,7 @@
 """The grids behind the settings of Table 2, on the first three tasks alone.
 
-Each kind of memory is tried in the storage of 50 images, of 60 for GEM, and takes what is best there to all storages.
+Each kind of memory is tried in the storage of 50 images, of 60 for GEM, and takes what is best there to all storages;
+how small pixels are made is tried in each.
 """
 
 from __future__ import annotations
@@ -16,25 +17,26 @@ PROFILE = ContinualProfile(
     name="tuning", seeds=len(tuning.SEEDS), tasks=3, train_examples=2250, test_examples=250, matrix_examples=50
 )
 RATES = (0.003, 0.01, 0.03, 0.1, 0.2)
-PIXELS = ((9, 1), (6, 2), (5, 3), (4, 5))  # height and width, and bits a value: about as many items
+# Height and width, and bits a value, by storage.
+PIXELS = {10: ((4, 1), (3, 2), (2, 4)), 50: ((9, 1), (6, 2), (5, 3), (4, 5)), 200: ((8, 5), (10, 3), (6, 2))}
 COSINES = ((12, 0.8), (16, 0.5), (16, 0.35))  # frequencies down and across, and their step
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
     """Every setting that is tried for a row. GEM with other memories takes what is best with real storage."""
+    codes = PIXELS[row.storage or 0] if row.codec is rc.ResizedPixels and row.learner is rc.Replay else ()
+    pixels = [replace(row, **pixelated(row.storage or 0, *code)) for code in codes]
     if row.storage not in {None, 50, 60}:
-        return []
+        return pixels
     if row.learner is rc.GEM:
         if row.codec is not rc.RawPixels:
             return []
         return tuning.grid(row, learning_rate=RATES[2:], memory_strength=(0.1, 0.5))
     if row.learner is rc.LwF:
         return tuning.grid(row, learning_rate=RATES[:4], strength=(0.3, 1.0))
-    tried = tuning.grid(row, learning_rate=RATES)
+    tried = pixels + tuning.grid(row, learning_rate=RATES)
     if row.codec is rc.RawPixels:
         tried += tuning.grid(row, learning_rate=(0.001,))
-    if row.codec is rc.ResizedPixels:
-        tried += [replace(row, **pixelated(50, *code)) for code in PIXELS]
     if row.codec is rc.Cosines:
         tried = tuning.grid(row, learning_rate=RATES[1:4])
         tried += [replace(row, code={"size": (size, size), "step": step}) for size, step in COSINES]

@@ -48,7 +48,7 @@ EXPERIMENT = Continual(
     answers="Do recollections win even if their codec is counted?",
     course=CIFAR100,
     rows=(
-        renamed(replay("Real Storage", STORAGE, 43.0, real(STORAGE), 0.01), "Replay Real Storage"),
+        renamed(replay("Real Storage", STORAGE, 43.0, real(STORAGE), 0.003), "Replay Real Storage"),
         renamed(
             replay("Recollections", STORAGE, 43.7, small(1e-3, 1e-3, transfer=False), 0.03),
             "Replay Recollections, No Transfer",
