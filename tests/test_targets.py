@@ -158,7 +158,7 @@ def test_what_needs_classes_says_so():
     memory = memory_of(REAL)
     with pytest.raises(ValueError, match="label=3: accepted are ids and task, since the memory keeps no classes"):
         memory.forget(label=3)
-    assert memory.audit == []
+    assert memory.audit == ()
     module, model = rc.RecollectionModule(memory), rc.models.MLP(inputs=36)
     with pytest.raises(ValueError, match="GEM learns classes, and the memory keeps RealTargets"):
         rc.GEM(model, module)

@@ -59,11 +59,11 @@ def test_while_another_process_writes_a_commit_waits_and_says_so(tmp_path: Path,
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert len(rc.Memory.open(path)) == 0  # what is not committed yet disturbs no reader
-        with pytest.raises(MemoryFileError, match="is being written by another process: a file has one writer"):
+        with pytest.raises(MemoryFileError, match="is in use by another process: a file has one writer"):
             memory.commit(path)
         other.execute("COMMIT")
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(MemoryFileError, match="is being written by another process"):
+        with pytest.raises(MemoryFileError, match="is in use by another process"):
             rc.Memory.open(path)
     assert fingerprint(memory) == before
     memory.commit(path)

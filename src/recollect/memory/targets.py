@@ -97,9 +97,7 @@ class RealTargets:
             if bits > MOST_BITS:
                 raise ValueError(f"bits={bits}: accepted are 1 to {MOST_BITS}")
             if not -LARGEST <= low < high <= LARGEST:
-                raise ValueError(
-                    f"between={between}: accepted are two numbers, the lower first, up to {LARGEST:g} either way"
-                )
+                raise ValueError(f"between={between}: accepted are two numbers, the lower one first, up to {LARGEST:g}")
             self.between = low, high
         else:
             self.between = None
