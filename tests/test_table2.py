@@ -121,4 +121,5 @@ def test_every_memory_can_be_made(experiment: Continual):
         if row.codec is not None:
             codec = row.codec(experiment.course.shape, **row.code)
             memory = rc.Memory(codec, row.items or None, code_bits=row.code_bits, scheme=row.scheme)
-            rc.RecollectionModule(memory, **row.training)
+            learns = row.codec is rc.DiscreteAutoencoder or bool(row.code.get("filters"))
+            assert rc.RecollectionModule(memory, **row.training).learns == learns, row.name

@@ -26,6 +26,8 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     """Every setting that is tried for a row. GEM with other memories takes what is best with real storage."""
     codes = PIXELS[row.storage or 0] if row.codec is rc.ResizedPixels and row.learner is rc.Replay else ()
     pixels = [replace(row, **pixelated(row.storage or 0, *code)) for code in codes]
+    if row.storage == 200 and row.codec is rc.RawPixels and row.learner is rc.Replay:
+        return tuning.grid(row, learning_rate=RATES[:3])  # in the storage of 50 two of them are even
     if row.storage not in {None, 50, 60}:
         return pixels
     if row.learner is rc.GEM:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 from contextlib import contextmanager
@@ -12,21 +13,25 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
+# Every write asks: without the enumerations that Python wraps these in, which take twenty times as long.
+handler_of, handle_by = inspect.unwrap(signal.getsignal), inspect.unwrap(signal.signal)
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """What is done within is done to its end: an interrupt that comes meanwhile is raised after it.
 
     Only the main thread is interrupted, and only where Python handles the signal.
     """
-    handler = signal.getsignal(signal.SIGINT)
+    handler = handler_of(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
     came: list[FrameType | None] = []
-    signal.signal(signal.SIGINT, lambda _, frame: came.append(frame))
+    handle_by(signal.SIGINT, lambda _, frame: came.append(frame))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        handle_by(signal.SIGINT, handler)
         if came:
             handler(signal.SIGINT, came[0])
