@@ -66,6 +66,15 @@ LEARNERS: dict[str, Callable[[], rc.Learner]] = {
     "replay-entropy-balanced": lambda: entropy("balanced"),
     "offline": lambda: rc.Offline(mlp(), rc.Memory(rc.RawPixels(SHAPE), capacity=12, classes=10, tasks=4)),
 }
+LEARNERS["replay-averaged"] = lambda: rc.Replay(
+    mlp(), replay(rc.RawPixels(SHAPE), "reservoir").module, batch_size=5, averaging=0.9
+)
+LEARNERS["gem-averaged"] = lambda: rc.GEM(
+    mlp(), gem(rc.RawPixels(SHAPE), "ring").module, memory_batch=2, batch_size=5, averaging=0.9
+)
+LEARNERS["icarl-averaged"] = lambda: rc.ICaRL(
+    resnet(), icarl(rc.RawPixels(SHAPE), mlp()).module, exemplars=10, memory_batch=2, batch_size=5, averaging=0.9
+)
 LEARNERS["replay-augmented"] = lambda: rc.Replay(
     mlp(),
     replay(rc.RawPixels(SHAPE), "reservoir").module,

@@ -84,11 +84,19 @@ def test_the_same_training_is_the_same_and_costs_nothing_more():
     assert len(distinct) == len(table2.ROWS) - len(block)
 
 
-def test_settings_are_tried_on_the_first_three_tasks():
+def test_settings_are_tried_on_the_first_three_tasks_in_their_share_of_the_storage():
     assert PROFILE.tasks == 3
     for row in table2.ROWS:
         tried = candidates(row)
         assert not tried or row.settings in [candidate.settings for candidate in tried], row.name
+        if row.codec is None:
+            continue
+        image = rc.bits_per_item(variables=rc.RawPixels((3, 32, 32)).variables, categories=256)
+        for candidate in tried:
+            codec = row.codec((3, 32, 32), **candidate.code)
+            item = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
+            images = (candidate.code_bits or candidate.items * item) / image
+            assert 0.13 < images / (row.storage or 1) <= 3 / 20, (row.name, candidate.code)
 
 
 def test_in_table_3_codec_and_items_take_what_200_images_take():

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from recollect.averaging import check_averaging, stays_of
 from recollect.budget import check_autoencoder_shape, filters_by_layer
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
 from recollect.codecs.weighed import Weighed
@@ -44,8 +45,6 @@ class ConvolutionalAutoencoder(Weighed):
         self, shape: Sequence[int], filters: int, *, normalised: bool, averaging: float = 0.0, seed: int
     ) -> None:
         super().__init__()
-        if not 0 <= averaging < 1:
-            raise ValueError(f"averaging={averaging}: accepted are numbers from 0, for none, to less than 1")
         self.shape = channels, height, width = check_autoencoder_shape(shape)
         self.filters = filters
         widths = [channels, *filters_by_layer(self.shape, filters)]
@@ -60,7 +59,7 @@ class ConvolutionalAutoencoder(Weighed):
             self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
             for layer in layers[-2::-1]:
                 self.decoder.extend([*_between(layer[1], normalised), Deconvolution(*layer)])
-        self.averaging = averaging
+        self.averaging = check_averaging(averaging)
         self.averaged = copy.deepcopy(self.decoder).requires_grad_(False) if averaging else None
         if averaging:
             self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training
@@ -77,9 +76,9 @@ class ConvolutionalAutoencoder(Weighed):
 
     @torch.no_grad()
     def _average(self, averaged: nn.Module) -> None:
-        """Take the decoder as it is into its average, which at first follows closely: it has far to go."""
+        """Take the decoder as it is into its average."""
         self.steps += 1
-        stays = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
+        stays = stays_of(self.averaging, int(self.steps))
         for average, weight in zip(averaged.parameters(), self.decoder.parameters(), strict=True):
             average.lerp_(weight, 1 - stays)
 

@@ -2,8 +2,8 @@
 
 Learned memories are to be compared at equal bits with pictures that are merely made small: the controls have the same
 steps, batches and augmentation, and are coded by their frequencies. Settings are to be chosen on held-out training
-images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels and of
-real images.
+images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels, of real
+images and of sketches, in the storage of 20 images.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 IMAGE = 28 * 28 * 8  # bits
 STORAGES: tuple[int, ...] = (10, 20, 50, 100, 200)
+EVERY = 20_000  # images of the stream: what this training keeps with nothing left out
 # No turning: the tasks of this stream are turns.
 SAME: Settings = {"batch_size": 50, "steps": 5, "augment": {"shift": 1.5, "scale": 0.15}}
 RATE = 0.1
@@ -102,7 +103,10 @@ EXPERIMENT = Continual(
     title="MNIST-Rotations: retention against storage, with the same training for every memory",
     answers="Which memory keeps most in so many bits?",
     course=MNIST_ROTATIONS,
-    rows=tuple(replay(kind, storage, memory(storage)) for kind, memory in KINDS.items() for storage in STORAGES),
+    rows=(
+        *(replay(kind, storage, memory(storage)) for kind, memory in KINDS.items() for storage in STORAGES),
+        replay("Real Storage", EVERY, real(EVERY)),
+    ),
     profiles={
         "quick": ContinualProfile(
             name="quick",

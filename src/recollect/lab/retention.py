@@ -10,7 +10,7 @@ import recollect as rc
 from recollect.lab.colours import looks
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100, Course, ResNet
-from recollect.lab.table2 import learned, real, replay
+from recollect.lab.table2 import REAL_RATE, learned, real, replay
 from recollect.streams.task import Examples
 
 if TYPE_CHECKING:
@@ -128,10 +128,10 @@ EXPERIMENT = Retention(
     course=COURSE,
     rows=(
         row("Recollections", 50, learned(50, 1e-3, 1e-3), 0.03),
-        row("Real Storage", 50, real(50), 0.003),
-        row("Real Storage", 200, real(200), 0.003),
-        row("Real Storage", 300, real(300), 0.003),
-        row("Real Storage", 1200, real(1200), 0.003),
+        row("Real Storage", 50, real(50), REAL_RATE),
+        row("Real Storage", 200, real(200), REAL_RATE),
+        row("Real Storage", 300, real(300), REAL_RATE),
+        row("Real Storage", 1200, real(1200), REAL_RATE),
     ),
     profiles={
         "quick": ContinualProfile(

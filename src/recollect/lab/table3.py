@@ -13,7 +13,7 @@ import recollect as rc
 from recollect.lab.continual import Continual, ContinualRow
 from recollect.lab.course import CIFAR100
 from recollect.lab.table2 import EXPERIMENT as TABLE2
-from recollect.lab.table2 import WARM_UP, gem, projected, real, replay
+from recollect.lab.table2 import REAL_RATE, WARM_UP, gem, projected, real, replay
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
@@ -48,7 +48,7 @@ EXPERIMENT = Continual(
     answers="Do recollections win even if their codec is counted?",
     course=CIFAR100,
     rows=(
-        renamed(replay("Real Storage", STORAGE, 43.0, real(STORAGE), 0.003), "Replay Real Storage"),
+        renamed(replay("Real Storage", STORAGE, 43.0, real(STORAGE), REAL_RATE), "Replay Real Storage"),
         renamed(
             replay("Recollections", STORAGE, 43.7, small(1e-3, 1e-3, transfer=False), 0.03),
             "Replay Recollections, No Transfer",

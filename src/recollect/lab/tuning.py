@@ -97,8 +97,8 @@ def tune(
 ) -> None:
     """The command: make the trials that are missing in the file, and print the best settings of each row."""
     parser = argparse.ArgumentParser(prog=f"python -m recollect.lab.{experiment.name}_tuning", description=__doc__)
-    trials = Path("results") / experiment.name / "tuning.jsonl"
-    parser.add_argument("--out", type=Path, default=trials, help=f"file of trials (default: {trials})")
+    path = Path("results") / experiment.name / "tuning.jsonl"
+    parser.add_argument("--out", type=Path, default=path, help=f"file of trials (default: {path})")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
     parser.add_argument("--rows", nargs="*", default=[""], help="parts of the names of the rows to tune (default: all)")
     parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS), help="seeds (default: 100)")
@@ -109,6 +109,9 @@ def tune(
     jobs = jobs_left(experiment, profile, wanted, arguments.seeds, arguments.out)
     console = Console()
     run(jobs, partial(append, arguments.out), workers=arguments.jobs, console=console)
+    # Trials of an earlier grid, in another storage say, are no measure for those of this one.
+    grid = [json.dumps(candidate.described) for candidate in wanted]
+    trials = [trial for trial in read(arguments.out) if json.dumps(trial.settings) in grid]
     for row in rows:
-        for mean, tried in ranked(read(arguments.out), row.name)[:3]:
+        for mean, tried in ranked(trials, row.name)[:3]:
             console.print(f"{row.name}: {mean:.1f} %", {key: tried[key] for key in ("settings", "code", "training")})

@@ -34,6 +34,8 @@ class EWC(Learner):
         strength: λ, how much moving away costs: λ/2 Σ_k F_k (θ - θ_k)².
         items: the most recent examples of the current task, kept at 8 bits a channel until its Fisher information is
             taken.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is. Not in the paper.
 
     >>> import recollect as rc
     >>> learner = rc.EWC(rc.models.MLP(), items=50)
@@ -47,9 +49,15 @@ class EWC(Learner):
     needs_tasks = "acts when a task ends"
 
     def __init__(
-        self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 100.0, items: int = 1000
+        self,
+        model: nn.Module,
+        *,
+        learning_rate: float = 0.01,
+        strength: float = 100.0,
+        items: int = 1000,
+        averaging: float = 0.0,
     ) -> None:
-        super().__init__(model, learning_rate)
+        super().__init__(model, learning_rate, averaging=averaging)
         self.strength = check_number("strength", strength, above=0, or_equal=True)
         self.items = check_at_least("items", items, 1)
         self._anchors: list[list[torch.Tensor]] = []  # θ_k, by task that ended

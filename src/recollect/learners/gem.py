@@ -38,6 +38,8 @@ class GEM(Learner):
         memory_batch: memories of each past task that its gradient is taken of, drawn anew for every step; all by
             default, as in the paper.
         batch_size: recollections that join the new examples when the codec rehearses.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is. Not in the paper.
 
     >>> import recollect as rc
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=100, admission="ring")
@@ -57,8 +59,9 @@ class GEM(Learner):
         memory_strength: float = 0.5,
         memory_batch: int | None = None,
         batch_size: int = 25,
+        averaging: float = 0.0,
     ) -> None:
-        super().__init__(model, learning_rate)
+        super().__init__(model, learning_rate, averaging=averaging)
         self.module = check_module(module)
         check_classes("GEM", module.memory)
         self.memory_strength = check_number("memory_strength", memory_strength, above=0, or_equal=True)

@@ -54,6 +54,8 @@ class ICaRL(Learner):
         memory_batch: exemplars of each earlier task in a step, drawn anew for every step; GEM's code takes one of each
             of 5 classes.
         batch_size: recollections that join the new examples when the codec rehearses.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is, which exemplars are chosen by in any case. Not in the paper.
 
     >>> import recollect as rc
     >>> memory = rc.Memory(rc.RawPixels((1, 28, 28)), capacity=60, admission="chosen")
@@ -77,8 +79,9 @@ class ICaRL(Learner):
         exemplars: int | None = None,
         memory_batch: int = 5,
         batch_size: int = 25,
+        averaging: float = 0.0,
     ) -> None:
-        super().__init__(model, learning_rate)
+        super().__init__(model, learning_rate, averaging=averaging)
         linear_layers(model)  # without one there are no features: better said now than when the first task ends
         self.module = check_module(module)
         if self.memory.admission != "chosen":
@@ -185,11 +188,13 @@ class ICaRL(Learner):
         self._task = None
 
     @torch.no_grad()
-    def _features(self, x: torch.Tensor, task: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The features of images, scaled to length 1, and the model's outputs."""
+    def _features(
+        self, x: torch.Tensor, task: torch.Tensor, weights: dict[str, torch.Tensor] | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The features of images, scaled to length 1, and the model's outputs; by its own weights or others."""
         self.model.eval()
         parts = zip(x.split(CHUNK), task.split(CHUNK), strict=True)
-        seen = [look(self.model, self._inputs(*part)) for part in parts]
+        seen = [look(self.model, self._inputs(*part), weights) for part in parts]
         features, outputs = (torch.cat(tensors) for tensors in ([s.features for s in seen], [s.outputs for s in seen]))
         return F.normalize(features), outputs
 
@@ -207,9 +212,9 @@ class ICaRL(Learner):
             return super().predict(x, tasks)
         held = held.to(x.device)
         labels, place = held.y.unique(return_inverse=True)
-        features, _ = self._features(held.x, held.task)
+        features, _ = self._features(held.x, held.task, self.averaged)
         means = F.normalize(features.new_zeros(len(labels), features.shape[1]).index_add(0, place, features))
-        mine, _ = self._features(x, tasks)
+        mine, _ = self._features(x, tasks, self.averaged)
         distances = torch.cdist(mine, means, compute_mode="donot_use_mm_for_euclid_dist")
         if task is not None:
             for number in tasks.unique().tolist():

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
 from torch import nn
+from torch.func import functional_call
 
+from recollect.averaging import Average, check_averaging
 from recollect.budget import Bill
 from recollect.checks import check_images, check_integers, check_number
 from recollect.learners.losses import loss_of
@@ -38,9 +40,17 @@ class Learner(ABC):
 
     needs_tasks: ClassVar[str] = ""  # why, for a learner that has no use of a stream without them
 
-    def __init__(self, model: nn.Module, learning_rate: float, loss: Named | Loss = "cross_entropy") -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        learning_rate: float,
+        loss: Named | Loss = "cross_entropy",
+        averaging: float = 0.0,
+    ) -> None:
         self.model = model
         self.learning_rate = check_number("learning_rate", learning_rate, above=0)
+        self.averaging = check_averaging(averaging)
+        self._average: Average | None = None  # from the first step on, when the model is where it is to be
         self._loss = loss_of(loss)
         self._loss_is_of_classes = loss == "cross_entropy"
         self.progress: Plain = {}
@@ -124,8 +134,16 @@ class Learner(ABC):
         x = check_images(x)
         tasks = integers("task", self._for_model(task), len(x))
         self.model.eval()
-        outputs = self._logits(x, tasks)
+        outputs = functional_call(self.model, self.averaged, self._inputs(x, tasks))
         return outputs.argmax(-1) if self._of_classes else outputs
+
+    @property
+    def averaged(self) -> dict[str, torch.Tensor]:
+        """Averages of the model's parameters and buffers by name, which `predict` goes by; none without ``averaging``.
+
+        ``model.load_state_dict(learner.averaged, strict=False)`` makes them the model's own.
+        """
+        return {} if self._average is None else self._average.tensors
 
     def _for_learner(self, task: IntegerLike | None) -> IntegerLike:
         """The task that was given, or 0 in a stream without tasks if learner and model can do without them."""
@@ -156,9 +174,12 @@ class Learner(ABC):
 
     @torch.no_grad()
     def _descend(self, gradient: Sequence[torch.Tensor]) -> None:
-        """θ ← θ - α g."""
+        """θ ← θ - α g, and on to the average if there is one."""
         # One call for all tensors; PyTorch documents it, under this name.
         torch._foreach_add_(self._trained, list(gradient), alpha=-self.learning_rate)  # pyright: ignore[reportPrivateImportUsage]
+        if self.averaging:
+            self._average = self._average or Average(self.model, self.averaging)
+            self._average.update()
 
     def _set_training(self) -> None:
         """Undo what `predict` did; asking first costs less than to set every layer."""

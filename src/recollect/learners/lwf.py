@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.func import functional_call
 
+from recollect.averaging import copied
 from recollect.budget import Bill, raw_bits
 from recollect.checks import check_images, check_number
 from recollect.learners.last_layer import look
@@ -39,6 +40,8 @@ class LwF(Learner):
         model: the predictive model F; if it takes the task, its outputs must come from a linear layer.
         learning_rate: of gradient descent.
         strength: λ, how much the outputs of earlier tasks count; 1 as published.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is. Not in the paper.
 
     >>> import recollect as rc
     >>> learner = rc.LwF(rc.models.MLP())
@@ -50,8 +53,10 @@ class LwF(Learner):
 
     needs_tasks = "acts when a task ends"
 
-    def __init__(self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 1.0) -> None:
-        super().__init__(model, learning_rate)
+    def __init__(
+        self, model: nn.Module, *, learning_rate: float = 0.01, strength: float = 1.0, averaging: float = 0.0
+    ) -> None:
+        super().__init__(model, learning_rate, averaging=averaging)
         self.strength = check_number("strength", strength, above=0, or_equal=True)
         self._teacher: dict[str, torch.Tensor] = {}  # parameters and buffers by name
         self._classes: dict[int, list[int]] = {}  # of each task seen
@@ -63,7 +68,7 @@ class LwF(Learner):
         x = check_images(x)
         labels, tasks = integers("y", y, len(x)), integers("task", self._for_learner(task), len(x))
         current = one_task(tasks)
-        teacher = self._teacher if self._task in {None, current} else self._copied()
+        teacher = self._teacher if self._task in {None, current} else copied(self.model)
 
         earlier = self._earlier(current)
         said = self._said(x, tasks, teacher, earlier)
@@ -106,14 +111,10 @@ class LwF(Learner):
         outputs = functional_call(self.model, weights or {}, inputs)
         return outputs, outputs
 
-    def _copied(self) -> dict[str, torch.Tensor]:
-        kept = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
-        return {name: tensor.detach().clone() for name, tensor in kept.items()}
-
     def finish(self) -> None:
         """End the current task: the model becomes the teacher."""
         if self._task is not None:
-            self._teacher, self._task = self._copied(), None
+            self._teacher, self._task = copied(self.model), None
 
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
         values = {"task": self._task, "classes": [*self._classes.items()], "example": self._example}
@@ -122,7 +123,7 @@ class LwF(Learner):
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
         self._task, self._classes, self._example = values["task"], dict(values["classes"]), values["example"]
         # Laid out in memory as the model is, on which it depends how sums are rounded.
-        own = self._copied() if tensors else {}
+        own = copied(self.model) if tensors else {}
         self._teacher = {name: own[name].copy_(tensors[f"teacher.{name}"]) for name in own}
 
     def footprint(self) -> Bill:

@@ -25,10 +25,19 @@ class Online(Learner):
         learning_rate: of gradient descent, the paper's α.
         loss: by name, "cross_entropy", "binary_cross_entropy" (of logits), "mse" or "mae"; or a function of outputs and
             targets, which are floating point numbers then.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is. Not in the paper.
     """
 
-    def __init__(self, model: nn.Module, *, learning_rate: float = 0.01, loss: Named | Loss = "cross_entropy") -> None:
-        super().__init__(model, learning_rate, loss)
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        learning_rate: float = 0.01,
+        loss: Named | Loss = "cross_entropy",
+        averaging: float = 0.0,
+    ) -> None:
+        super().__init__(model, learning_rate, loss, averaging)
 
     def observe(self, x: torch.Tensor, y: TargetLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream."""

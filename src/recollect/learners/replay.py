@@ -43,6 +43,8 @@ class Replay(Learner):
         augment: how the model sees images, new ones and recollections: moved, turned, scaled or mirrored at random by
             up to so much, such as ``{"shift": 1, "turn": 8, "scale": 0.1, "mirror": 0.5}``, where the targets allow it.
             Not in the paper. The codec and the memory see images as they are.
+        averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
+            model as it is. Not in the paper.
         seed: of the augmentation.
 
     >>> import recollect as rc
@@ -64,9 +66,10 @@ class Replay(Learner):
         steps: int = 1,
         loss: Named | Loss = "cross_entropy",
         augment: Mapping[str, float] | None = None,
+        averaging: float = 0.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(model, learning_rate, loss)
+        super().__init__(model, learning_rate, loss, averaging)
         self.module = check_module(module)
         if loss == "cross_entropy":
             check_classes("a loss of cross_entropy", module.memory)

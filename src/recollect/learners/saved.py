@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from recollect.averaging import Average
 from recollect.memory import file
 from recollect.memory.memory import Memory
 from recollect.memory.saved import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from recollect.module import RecollectionModule
 
 
+AVERAGE = "average"  # of the model, for a learner that has one
 ACCEPTED = "accepted are the classes of recollect, and your own that are marked with recollect.rebuild.rebuildable"
 
 
@@ -37,12 +39,14 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     """Commit a learner and its memory to a file."""
     module: RecollectionModule | None = getattr(learner, "module", None)
     values, tensors = learner._state()
+    average = learner._average
     description = {
         "learner": _described(learner),
         "learning_rate": learner.learning_rate,
         "model": module_described(learner.model),
         "module": _described(module) if module is not None else None,
         "values": values,
+        "steps": average.steps if average is not None else 0,
         "progress": progress or {},
     }
     parts = {
@@ -51,6 +55,8 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
         "state": tensors_to_bytes({**tensors, "random": torch.get_rng_state()}),
         "optimiser": tensors_to_bytes(module.optimiser_state() if module is not None else {}),
     }
+    if average is not None:
+        parts[AVERAGE] = tensors_to_bytes(average.tensors)
     if of_items := learner._of_items():
         parts[ITEMS] = tensors_to_bytes(of_items)
     if learner.memory is not None:
@@ -106,6 +112,9 @@ def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | No
     learner.learning_rate = description["learning_rate"]
     tensors = bytes_to_tensors(parts["state"]) | (bytes_to_tensors(parts[ITEMS]) if ITEMS in parts else {})
     torch.set_rng_state(tensors.pop("random"))
+    if steps := description.get("steps"):  # older files have none
+        learner._average = Average(learner.model, learner.averaging)
+        learner._average.restore(steps, bytes_to_tensors(parts[AVERAGE]))
     learner._restore(description["values"], {name: tensor.to(device) for name, tensor in tensors.items()})
     learner.progress = description["progress"]
     return learner

@@ -130,8 +130,7 @@ class Neighbours:
 
     def _seen(self, flat: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[Before]:
         """What is before these pixels, pixels x n, a bit for each of BEFORE; ``flat`` has framed pixels x n."""
-        offsets = np.array([row * self._across + column for row, column in BEFORE])
-        return (flat[self._at[pixels, None] + offsets] * POWERS).sum(1, dtype=Before)
+        return (flat[self._before[pixels]] * POWERS).sum(1, dtype=Before)
 
     def _judged(self, seen: npt.NDArray[Before], pixels: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """How likely these pixels are to be 1, by what is before them, pixels x n."""
@@ -159,16 +158,19 @@ class Neighbours:
             level[:] = np.clip(np.floor(LEVELS * logit), -MOST, MOST) + MOST
         return levels, kinds.ravel()  # which some versions of numpy shape otherwise
 
-    @property
-    def _across(self) -> int:
-        """The width with its frame."""
-        return self.picture[1] + 2 * REACH
-
     @functools.cached_property
     def _at(self) -> npt.NDArray[np.intp]:
         """Where each pixel is in its frame."""
+        return self._framed_at(0, 0)
+
+    @functools.cached_property
+    def _before(self) -> npt.NDArray[np.intp]:
+        """Where each of BEFORE is in its frame, pixels x 12."""
+        return np.stack([self._framed_at(down, across) for down, across in BEFORE], 1)
+
+    def _framed_at(self, down: int, across: int) -> npt.NDArray[np.intp]:
         rows, columns = np.divmod(np.arange(math.prod(self.picture)), self.picture[1])
-        return (REACH + rows) * self._across + REACH + columns
+        return (REACH + rows + down) * (self.picture[1] + 2 * REACH) + REACH + columns + across
 
     @functools.cached_property
     def _places(self) -> Numbers:
