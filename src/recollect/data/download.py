@@ -60,10 +60,11 @@ def downloaded(archive: Archive) -> Path:
             downloader: Any = pooch.HTTPDownloader(moving, CHUNK)  # pyright: ignore[reportArgumentType]
             pooch.retrieve(archive.url, f"md5:{archive.md5}", place.name, place.parent, downloader=downloader)
     except (OSError, ValueError) as error:  # of the connection or the disk; of the checksum
+        # What it came from would be pages of a traceback, and says no more.
         looked = " or ".join(map(str, folders()))
         raise FileNotFoundError(
             f"{archive.path} could not be downloaded: {error}\n"
             f"Accepted are {archive.url} as {archive.path}, or unpacked beside it, in {looked}. "
             f"The variable {VARIABLE} names another folder to look in."
-        ) from error
+        ) from None
     return place

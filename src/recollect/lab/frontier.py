@@ -21,7 +21,7 @@ IMAGE = 28 * 28 * 8  # bits
 STORAGES: tuple[int, ...] = (10, 20, 50, 100, 200)
 EVERY = 20_000  # images of the stream: what this training keeps with nothing left out
 # No turning: the tasks of this stream are turns.
-SAME: Settings = {"batch_size": 50, "steps": 5, "augment": {"shift": 1.5, "scale": 0.15}}
+SAME: Settings = {"batch_size": 50, "steps": 5, "augment": {"shift": 1.5, "scale": 0.15}, "averaging": 0.998}
 RATE = 0.1
 
 

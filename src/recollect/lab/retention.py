@@ -10,7 +10,7 @@ import recollect as rc
 from recollect.lab.colours import looks
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100, Course, ResNet
-from recollect.lab.table2 import REAL_RATE, learned, real, replay
+from recollect.lab.table2 import learned, real, replay
 from recollect.streams.task import Examples
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ COURSE = Course(
 )
 
 
-def row(kind: str, storage: int, memory: Settings, learning_rate: float) -> ContinualRow:
+def row(kind: str, storage: int, memory: Settings) -> ContinualRow:
     """Replay as in Table 2, with one seed, since runs are long."""
-    return replace(replay(kind, storage, None, memory, learning_rate), seeds=1)
+    return replace(replay(kind, storage, None, memory), seeds=1)
 
 
 STANDARD = ContinualProfile(
@@ -127,11 +127,11 @@ EXPERIMENT = Retention(
     answers="Do recollections keep knowledge for long?",
     course=COURSE,
     rows=(
-        row("Recollections", 50, learned(50, 1e-3, 1e-3), 0.03),
-        row("Real Storage", 50, real(50), REAL_RATE),
-        row("Real Storage", 200, real(200), REAL_RATE),
-        row("Real Storage", 300, real(300), REAL_RATE),
-        row("Real Storage", 1200, real(1200), REAL_RATE),
+        row("Recollections", 50, learned(50, 1e-3, 1e-3)),
+        row("Real Storage", 50, real(50)),
+        row("Real Storage", 200, real(200)),
+        row("Real Storage", 300, real(300)),
+        row("Real Storage", 1200, real(1200)),
     ),
     profiles={
         "quick": ContinualProfile(

@@ -40,6 +40,8 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
 def settings(row: ContinualRow) -> list[ContinualRow]:
     """The row with every setting. GEM with other memories takes what is best with real storage."""
     storage = row.storage or 0
+    if row.block:  # a row of above once more
+        return []
     if row.learner is rc.Online:
         return tuning.grid(row, learning_rate=RATES[:3])
     if row.learner is rc.LwF:
