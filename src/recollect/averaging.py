@@ -9,23 +9,17 @@ import torch
 if TYPE_CHECKING:
     from torch import nn
 
+STATISTICS = {"running_mean", "running_var"}  # buffers that are averaged, as normalisations of PyTorch name them
 
-def check_averaging(value: float) -> float:
-    """How much of an average stays in each step, 0 for no average.
 
-    >>> check_averaging(1)
-    Traceback (most recent call last):
-    ValueError: averaging=1: accepted are numbers from 0, for none, to less than 1
-    """
-    if not 0 <= value < 1:
-        raise ValueError(f"averaging={value}: accepted are numbers from 0, for none, to less than 1")
-    return float(value)
+def named(model: nn.Module) -> dict[str, torch.Tensor]:
+    """All that a model computes with, parameters and buffers."""
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def copied(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of all that a model computes with, parameters and buffers, by name."""
-    kept = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    return {name: tensor.detach().clone() for name, tensor in kept.items()}
+    """A copy of it."""
+    return {name: tensor.detach().clone() for name, tensor in named(model).items()}
 
 
 def stays_of(most: float, steps: int) -> float:
@@ -38,38 +32,45 @@ def stays_of(most: float, steps: int) -> float:
 
 
 class Average:
-    """Parameters and running statistics of a model, averaged over steps, with weights that fall exponentially.
+    """Parameters and running statistics of a model, averaged over steps with weights that fall exponentially.
 
-    What is no floating point number, such as a count of batches, is as in the model.
-
-    Args:
-        model: that is trained.
-        most: how much of the average stays in each step, once it has begun.
+    It begins with the model as it is when it is made. Other buffers, such as counts and masks, are those of the model.
+    Averages are of 32 bits at least: in fewer, small changes would be lost.
     """
 
-    def __init__(self, model: nn.Module, most: float) -> None:
-        self._model, self._most = model, most
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._parameters = dict(model.named_parameters()).keys()
+        self.kept = {name: self._precise(name, tensor.detach()).clone() for name, tensor in named(model).items()}
         self.steps = 0
-        self.tensors = copied(model)
+
+    def _averages(self, name: str) -> bool:
+        return name in self._parameters or name.rpartition(".")[2] in STATISTICS
+
+    def _precise(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(torch.promote_types(tensor.dtype, torch.float32)) if self._averages(name) else tensor
 
     @torch.no_grad()
-    def update(self) -> None:
-        """Take in the model as it is."""
+    def update(self, most: float) -> None:
+        """Take in the model as it is; ``most`` of the average stays, once it has begun."""
         self.steps += 1
-        now = {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
-        real = [name for name, tensor in now.items() if tensor.is_floating_point()]
-        # One call for all tensors; PyTorch has documented its likes, under such names.
-        torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
-            [self.tensors[name] for name in real],
-            [now[name] for name in real],
-            weight=1 - stays_of(self._most, self.steps),
-        )
-        for name in now.keys() - set(real):
-            self.tensors[name].copy_(now[name])
+        taken = 1 - stays_of(most, self.steps)
+        for name, tensor in named(self._model).items():
+            now = self._precise(name, tensor.detach())
+            # Wherever the model was moved meanwhile, its average comes along.
+            self.kept[name] = self.kept[name].to(now).lerp_(now, taken) if self._averages(name) else now.clone()
 
-    def restore(self, steps: int, tensors: dict[str, torch.Tensor]) -> None:
+    @property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What to put in the place of the model's own, as precise as these are."""
+        return {name: self.kept[name].to(tensor.dtype) for name, tensor in named(self._model).items()}
+
+    def restore(self, steps: int, kept: dict[str, torch.Tensor]) -> None:
         """Take over an average that was saved."""
+        shapes = [{name: tensor.shape for name, tensor in tensors.items()} for tensors in (kept, self.kept)]
+        if shapes[0] != shapes[1]:
+            raise ValueError("an average of another model")
         self.steps = steps
         # Into a copy of the model, since how tensors are laid out in memory decides how sums are rounded.
-        for name, tensor in self.tensors.items():
-            tensor.copy_(tensors[name])
+        for name, tensor in self.kept.items():
+            tensor.copy_(kept[name])

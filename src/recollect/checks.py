@@ -102,6 +102,16 @@ def check_number(name: str, value: float, *, above: float, or_equal: bool = Fals
     return float(value)
 
 
+def check_averaging(value: float) -> float:
+    """How much of an average stays in each step, 0 for no average."""
+    accepted = "accepted are numbers from 0, for none, to less than 1"
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        raise TypeError(f"averaging={value!r}: {accepted}")
+    if not 0 <= value < 1:
+        raise ValueError(f"averaging={value}: {accepted}")
+    return float(value)
+
+
 def as_ids(values: IntegerLike) -> npt.NDArray[Any]:
     """One id or several as an array of one dimension; no ids at all are integers, too."""
     array = np.atleast_1d(torch.as_tensor(values).cpu().numpy())

@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from recollect.averaging import check_averaging, stays_of
+from recollect.averaging import stays_of
 from recollect.budget import check_autoencoder_shape, filters_by_layer
+from recollect.checks import check_averaging
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
 from recollect.codecs.weighed import Weighed
 from recollect.seeding import initial_weights

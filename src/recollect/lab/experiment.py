@@ -149,8 +149,11 @@ class Experiment(ABC, Generic[R, P, U]):
 
     def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
         """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""
-        named = (replace(row, name=self.recorded_as(row, profile)) for row in rows)
-        return [*{row.name: row for row in named}.values()]
+        kept: dict[str, R] = {}
+        for row in rows:
+            named = replace(row, name=self.recorded_as(row, profile))
+            kept.setdefault(named.name, named)  # the first has a say in how many seeds there are
+        return [*kept.values()]
 
     def recorded_as(self, row: R, profile: P) -> str:
         """The name under which runs of a row are kept: rows that do the same share their runs."""

@@ -71,8 +71,8 @@ def learned(storage: int, learning_rate: float, paper_rate: float) -> Settings:
     }
 
 
-# The lowest frequencies, down and across, and the step that they are rounded to.
-COSINES = {10: (12, 0.8), 50: (16, 0.5), 200: (20, 0.3)}
+# The lowest frequencies, down and across, the step that they are rounded to, and the values that one can have.
+COSINES = {10: (6, 1.0, 31), 50: (12, 0.8, 31), 200: (20, 0.3, 31)}
 
 
 def cosines(storage: int) -> Settings:
@@ -80,11 +80,11 @@ def cosines(storage: int) -> Settings:
     return waved(storage, *COSINES[storage])
 
 
-def waved(storage: int, size: int, step: float) -> Settings:
+def waved(storage: int, size: int, step: float, levels: int) -> Settings:
     """Cosines of that kind."""
     return {
         "codec": rc.Cosines,
-        "code": {"size": (size, size), "step": step},
+        "code": {"size": (size, size), "step": step, "levels": levels},
         "code_bits": storage * IMAGE,
         "scheme": "entropy",
         "training": {"steps": 1, "learning_rate": 2e-3, "rehearse": "none"},
@@ -157,7 +157,7 @@ AS_IT_IS = "Without the average"
 def unaveraged(row: ContinualRow) -> ContinualRow:
     """What the average is worth: the same row without it."""
     settings = {name: value for name, value in row.settings.items() if name != "averaging"}
-    name = row.name.replace("Replay", "Not averaged:")
+    name = row.name.replace("Replay", "As is:")
     return replace(row, name=name, block=AS_IT_IS, settings=settings, paper=None, seeds=1)
 
 

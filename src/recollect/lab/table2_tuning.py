@@ -20,8 +20,12 @@ PROFILE = ContinualProfile(
 RATES = (0.003, 0.01, 0.03, 0.1)
 # Height and width, and bits a value, by storage.
 PIXELS = {10: ((3, 2), (2, 4), (3, 3)), 50: ((6, 2), (5, 3), (6, 3)), 200: ((8, 5), (10, 3), (8, 3))}
-# Frequencies down and across, and their step, by storage.
-COSINES = {10: ((12, 0.8), (12, 1.6)), 50: ((16, 0.5), (12, 0.8), (16, 0.35)), 200: ((20, 0.3), (16, 0.35), (16, 0.5))}
+# Frequencies down and across, their step and the values that one can have, by storage.
+COSINES = {
+    10: ((4, 1.0, 31), (6, 1.0, 31), (6, 1.5, 31)),
+    50: ((8, 1.0, 31), (12, 0.8, 31), (16, 0.5, 31)),
+    200: ((16, 0.35, 31), (20, 0.3, 31), (24, 0.2, 63)),
+}
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:

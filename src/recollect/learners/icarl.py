@@ -212,9 +212,9 @@ class ICaRL(Learner):
             return super().predict(x, tasks)
         held = held.to(x.device)
         labels, place = held.y.unique(return_inverse=True)
-        features, _ = self._features(held.x, held.task, self.averaged)
+        features, _ = self._features(held.x, held.task, self._weights())
         means = F.normalize(features.new_zeros(len(labels), features.shape[1]).index_add(0, place, features))
-        mine, _ = self._features(x, tasks, self.averaged)
+        mine, _ = self._features(x, tasks, self._weights())
         distances = torch.cdist(mine, means, compute_mode="donot_use_mm_for_euclid_dist")
         if task is not None:
             for number in tasks.unique().tolist():

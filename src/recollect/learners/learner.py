@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from recollect.averaging import Average, check_averaging
+from recollect.averaging import Average, named
 from recollect.budget import Bill
-from recollect.checks import check_images, check_integers, check_number
+from recollect.checks import check_averaging, check_images, check_integers, check_number
 from recollect.learners.losses import loss_of
 from recollect.learners.saved import load, save
 from recollect.memory.file import MemoryFileError
@@ -50,6 +50,11 @@ class Learner(ABC):
         self.model = model
         self.learning_rate = check_number("learning_rate", learning_rate, above=0)
         self.averaging = check_averaging(averaging)
+        if averaging and isinstance(model, nn.DataParallel | torch.jit.ScriptModule):
+            raise TypeError(
+                f"averaging={averaging} of a {type(model).__name__}: accepted is a module whose weights can be "
+                "replaced, neither parallel nor scripted"
+            )
         self._average: Average | None = None  # from the first step on, when the model is where it is to be
         self._loss = loss_of(loss)
         self._loss_is_of_classes = loss == "cross_entropy"
@@ -134,16 +139,27 @@ class Learner(ABC):
         x = check_images(x)
         tasks = integers("task", self._for_model(task), len(x))
         self.model.eval()
-        outputs = functional_call(self.model, self.averaged, self._inputs(x, tasks))
+        weights = self._weights()
+        if weights is None:
+            outputs = self._logits(x, tasks)
+        else:
+            outputs = functional_call(self.model, weights, self._inputs(x, tasks))
         return outputs.argmax(-1) if self._of_classes else outputs
 
     @property
     def averaged(self) -> dict[str, torch.Tensor]:
-        """Averages of the model's parameters and buffers by name, which `predict` goes by; none without ``averaging``.
+        """A copy of what `predict` goes by, for ``load_state_dict``: averages, or without them the model's own.
 
-        ``model.load_state_dict(learner.averaged, strict=False)`` makes them the model's own.
+        After other weights were put into the model, its average comes to them step by step, as to all that changes.
         """
-        return {} if self._average is None else self._average.tensors
+        weights = self._weights() or {}
+        by_id = {id(tensor): weights.get(name, tensor) for name, tensor in named(self.model).items()}
+        state: dict[str, torch.Tensor] = self.model.state_dict(keep_vars=True)  # of tied weights it has every name
+        return {name: by_id.get(id(tensor), tensor).detach().clone() for name, tensor in state.items()}
+
+    def _weights(self) -> dict[str, torch.Tensor] | None:
+        """What to predict by in the place of the model's own, if there is an average."""
+        return None if self._average is None else self._average.tensors
 
     def _for_learner(self, task: IntegerLike | None) -> IntegerLike:
         """The task that was given, or 0 in a stream without tasks if learner and model can do without them."""
@@ -177,9 +193,12 @@ class Learner(ABC):
         """θ ← θ - α g, and on to the average if there is one."""
         # One call for all tensors; PyTorch documents it, under this name.
         torch._foreach_add_(self._trained, list(gradient), alpha=-self.learning_rate)  # pyright: ignore[reportPrivateImportUsage]
-        if self.averaging:
-            self._average = self._average or Average(self.model, self.averaging)
-            self._average.update()
+        if not self.averaging:
+            self._average = None
+            return
+        if self._average is None:
+            self._average = Average(self.model)
+        self._average.update(self.averaging)
 
     def _set_training(self) -> None:
         """Undo what `predict` did; asking first costs less than to set every layer."""

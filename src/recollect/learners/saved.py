@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from recollect.module import RecollectionModule
 
 
-AVERAGE = "average"  # of the model, for a learner that has one
 ACCEPTED = "accepted are the classes of recollect, and your own that are marked with recollect.rebuild.rebuildable"
 
 
@@ -53,10 +52,9 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
         "learner": json.dumps(description).encode(),
         "model": tensors_to_bytes(learner.model.state_dict()),
         "state": tensors_to_bytes({**tensors, "random": torch.get_rng_state()}),
+        "average": tensors_to_bytes(average.kept if average is not None else {}),
         "optimiser": tensors_to_bytes(module.optimiser_state() if module is not None else {}),
     }
-    if average is not None:
-        parts[AVERAGE] = tensors_to_bytes(average.tensors)
     if of_items := learner._of_items():
         parts[ITEMS] = tensors_to_bytes(of_items)
     if learner.memory is not None:
@@ -113,8 +111,8 @@ def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | No
     tensors = bytes_to_tensors(parts["state"]) | (bytes_to_tensors(parts[ITEMS]) if ITEMS in parts else {})
     torch.set_rng_state(tensors.pop("random"))
     if steps := description.get("steps"):  # older files have none
-        learner._average = Average(learner.model, learner.averaging)
-        learner._average.restore(steps, bytes_to_tensors(parts[AVERAGE]))
+        learner._average = Average(learner.model)
+        learner._average.restore(steps, bytes_to_tensors(parts["average"]))
     learner._restore(description["values"], {name: tensor.to(device) for name, tensor in tensors.items()})
     learner.progress = description["progress"]
     return learner
