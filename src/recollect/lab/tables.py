@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
-from recollect.lab import ageing, results, table1
+from recollect.lab import ageing, results, table1, table2
 from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.figures import accuracy_by_task
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))))
 FIGURES = ROOT / "docs" / "images"
+# The rows of Table 2 for the README: one storage, every kind of memory.
+IN_50 = tuple(f"Replay {kind} 50" for kind in ("Real Storage", "Recollections", "Resized Pixels", "JPEG", "Cosines"))
 SELECTED = table1.EXPERIMENT.profiles["quick"].rows  # the few rows of Table 1 that tell its story
 LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
@@ -53,6 +55,7 @@ def blocks(folder: Path) -> dict[str, str]:
     records = {name: recorded(experiment, folder) for name, experiment in EXPERIMENTS.items()}
     texts = {name: block(EXPERIMENTS[name], *record) for name, record in records.items()}
     texts["table1-selected"] = block(table1.EXPERIMENT, *among(records["table1"], SELECTED))
+    texts["table2-selected"] = block(table2.EXPERIMENT, *among(records["table2"], IN_50))
     texts["ageing-trials"] = ageing.trials_table(folder / "ageing" / "trials.jsonl")
     texts |= {f"learner-{learner.__name__}": block_of_learner(learner, records) for learner in LEARNERS}
     return texts
