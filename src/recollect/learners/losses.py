@@ -23,7 +23,7 @@ def loss_of(loss: Named | Loss) -> Loss:
     """
     match loss:
         case "cross_entropy":
-            return F.cross_entropy
+            return cross_entropy
         case "binary_cross_entropy":
             return _of_equal_shapes(F.binary_cross_entropy_with_logits)
         case "mse":
@@ -34,6 +34,22 @@ def loss_of(loss: Named | Loss) -> Loss:
         names = ", ".join(map(repr, get_args(Named)))
         raise ValueError(f"loss={loss!r}: accepted are {names} and a function of outputs and targets")
     return loss
+
+
+def cross_entropy(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """That of PyTorch, which of a label that the model has no output for says only where it looked.
+
+    >>> cross_entropy(torch.zeros(2, 10), torch.tensor([3, 20]))
+    Traceback (most recent call last):
+    ValueError: y has the value 20: accepted are 0 to 9, for which the model has outputs
+    """
+    try:
+        return F.cross_entropy(outputs, y)
+    except IndexError:
+        most = outputs.shape[-1] - 1
+        raise ValueError(
+            f"y has the value {int(y.max())}: accepted are 0 to {most}, for which the model has outputs"
+        ) from None
 
 
 def _of_equal_shapes(loss: Loss) -> Loss:
