@@ -119,7 +119,7 @@ def test_a_label_that_the_model_has_no_output_for_changes_nothing():
     learner = learner_of()
     learner.observe(*batch(0), 0)
     weights = [weight.detach().clone() for weight in learner.model.parameters()]
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="accepted are 0 to"):
         learner.observe(batch(1)[0], 7, 1)
     assert learner._fisher == []
     assert all(map(torch.equal, [weight.detach() for weight in learner.model.parameters()], weights))

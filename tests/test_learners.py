@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -239,3 +240,11 @@ def test_replay_remembers_what_online_learning_forgets():
         scores[name] = float(old.mean())
     assert scores["online"] < 0.6
     assert scores["replay-resized-reservoir"] > 0.9
+
+
+@pytest.mark.parametrize("make", [rc.Online, rc.LwF, rc.EWC, lambda model: replay(rc.RawPixels(SHAPE), "ring", model)])
+def test_a_label_without_an_output_is_named(make: Callable[[nn.Module], rc.Learner]):
+    learner = make(rc.models.MLP(inputs=144, hidden=(16,), classes=4))
+    x, _, task = batches()[0]
+    with pytest.raises(ValueError, match=r"y has the value 7: accepted are 0 to 3, for which the model has outputs"):
+        learner.observe(x, torch.tensor([1, 7, 3]), task)

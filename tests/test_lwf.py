@@ -173,7 +173,7 @@ def test_a_label_that_the_model_has_no_output_for_changes_nothing():
     learner = rc.LwF(rc.models.MLP(inputs=16, hidden=(8,), classes=3))
     learner.observe(*batch(0, [0, 1]), 0)
     weights = [weight.detach().clone() for weight in learner.model.parameters()]
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="accepted are 0 to"):
         learner.observe(batch(1, [0])[0], 7, 1)
     same(learner, weights)
     assert learner._state() == ({"task": 0, "classes": [(0, [0, 1])], "example": 128}, {})

@@ -40,7 +40,7 @@ class Average:
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._parameters = dict(model.named_parameters()).keys()
+        self._parameters = {name for name, _ in model.named_parameters()}
         self.kept = {name: self._precise(name, tensor.detach()).clone() for name, tensor in named(model).items()}
         self.steps = 0
 

@@ -12,6 +12,7 @@ from recollect.checks import check_at_least, check_images, check_number
 from recollect.learners.herding import herd
 from recollect.learners.last_layer import linear_layers, look
 from recollect.learners.learner import Learner, integers, one_task
+from recollect.learners.losses import cross_entropy
 from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
@@ -123,7 +124,7 @@ class ICaRL(Learner):
         X, T = (x, t) if past is None else (torch.cat([x, past.x]), torch.cat([t, past.task]))
         self._set_training()
         outputs = self._logits(X, T)
-        loss = F.cross_entropy(outputs[: len(x)], y)
+        loss = cross_entropy(outputs[: len(x)], y)
         if past is not None:
             loss = loss + self.strength * self._distillation(outputs[len(x) :], past)
         self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))

@@ -13,6 +13,7 @@ from recollect.budget import Bill, raw_bits
 from recollect.checks import check_images, check_number
 from recollect.learners.last_layer import look
 from recollect.learners.learner import Learner, integers, one_task
+from recollect.learners.losses import cross_entropy
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class LwF(Learner):
         said = self._said(x, tasks, teacher, earlier)
         self._set_training()
         logits, outputs = self._outputs(x, tasks)
-        loss = F.cross_entropy(logits, labels.to(x.device))
+        loss = cross_entropy(logits, labels.to(x.device))
         for classes, probabilities in zip(earlier, said, strict=True):
             loss = loss + self.strength * F.cross_entropy(outputs[:, classes] / TEMPERATURE, probabilities)
         self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))
