@@ -250,7 +250,7 @@ def test_a_learner_that_an_interrupt_left_is_not_kept_beside_a_later_memory(tmp_
     )
     late(lambda: learner.save(tmp_path / "learner.rec"))
     write(memory, 20, Random(0))
-    with pytest.raises(MemoryFileError, match="holds learner"):
+    with pytest.raises(MemoryFileError, match="holds average, learner"):
         memory.commit(tmp_path / "learner.rec")
     learner.save(tmp_path / "learner.rec", {"batches": 1})
     assert rc.Replay.load(tmp_path / "learner.rec").progress == {"batches": 1}

@@ -76,8 +76,8 @@ def test_info_names_learner_and_model(learner: rc.Replay, path: Path):
     for words in (
         "balanced: 12 of at most 12",
         "DiscreteAutoencoder(shape=[1, 12, 12], variables=8, categories=3, ",
-        "learner   Replay(learning_rate=0.1, batch_size=5, steps=1, loss='cross_entropy', augment=None, seed=0) with "
-        "Recollection",
+        "learner   Replay(learning_rate=0.1, batch_size=5, steps=1, loss='cross_entropy', augment=None, averaging=0.0, "
+        "seed=0) with Recollection",
         "model     MLP(inputs=144, hidden=[16], classes=10, seed=0)",
         "erased: nothing so far",
     ):
@@ -92,7 +92,7 @@ def test_info_names_learner_and_model(learner: rc.Replay, path: Path):
 
 def test_info_of_a_learner_without_a_memory(path: Path):
     rc.Online(rc.models.MLP()).save(path)
-    assert "Online(learning_rate=0.01, loss='cross_entropy')" in call("info", path)[0]
+    assert "Online(learning_rate=0.01, loss='cross_entropy', averaging=0.0)" in call("info", path)[0]
     assert json.loads(call("info", path, "--json")[0])["memory"] is None
     assert call("verify", path)[0].startswith("ok: ")
     for command in ("show", "forget"):

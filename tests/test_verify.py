@@ -30,7 +30,7 @@ def test_verify_finds_nothing_wrong_with_what_was_committed(memory: rc.Memory, p
 
 def test_verify_looks_at_the_learner_without_touching_the_random_state(learner: rc.Replay, path: Path):
     before = torch.get_rng_state()
-    assert "the parts codec, learner, memory, model, optimiser, state; 12 items" in call("verify", path)[0]
+    assert "the parts average, codec, learner, memory, model, optimiser, state; 12 items" in call("verify", path)[0]
     assert torch.equal(torch.get_rng_state(), before)
 
 
