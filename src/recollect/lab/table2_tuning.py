@@ -51,8 +51,9 @@ def settings(row: ContinualRow) -> list[ContinualRow]:
     if row.learner is rc.LwF:
         return tuning.grid(row, learning_rate=RATES[:3], strength=(0.3, 1.0))
     if row.learner is rc.GEM:
-        tried = row.codec is rc.RawPixels and storage == 60
-        return tuning.grid(row, learning_rate=RATES[2:], memory_strength=(0.1, 0.5)) if tried else []
+        if row.codec is not rc.RawPixels or storage != 60:
+            return []
+        return tuning.grid(row, learning_rate=RATES[2:], memory_strength=(0.1, 0.5))
     tried = []
     if row.codec is rc.ResizedPixels:
         tried += [replace(row, **pixelated(storage, *code)) for code in PIXELS[storage]]
