@@ -96,9 +96,15 @@ class Experiment(ABC, Generic[R, P, U]):
     rows: tuple[R, ...]
     profiles: dict[str, P]
     notes: tuple[str, ...] = ()
+    runs_of: str = ""  # another experiment whose runs these are, for one that shows some of its rows in another light
 
     kind: ClassVar[type[Run]]  # of its runs
     keeps_diary: ClassVar[bool] = False  # its runs tell TensorBoard, if they are asked to
+
+    @property
+    def home(self) -> str:
+        """The name under which its runs are kept."""
+        return self.runs_of or self.name
 
     @property
     @abstractmethod

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from recollect.budget import raw_bits
 from recollect.lab.colours import colour, looks
 from recollect.lab.compressing import mean_distortion
 from recollect.lab.show import by_block
+from recollect.lab.stream_pictures import counts, draw_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from recollect.lab.compressing import CompressionRow, CompressionRun
-    from recollect.lab.continual import ContinualRow
+    from recollect.lab.continual import Continual, ContinualRow
     from recollect.lab.results import Summary
     from recollect.lab.run import ContinualRun
 
@@ -76,6 +78,20 @@ def accuracy_by_task(found: Sequence[Summary[ContinualRow, ContinualRun]]) -> Fi
     axes.set(xlabel="task, in the order of the stream", ylabel="test accuracy after the last task, %", ylim=(0, 100))
     axes.grid(alpha=0.2)
     axes.legend(fontsize=9, loc="lower right")
+    return figure
+
+
+def retention_against_storage(found: Sequence[tuple[Continual, list[Summary[ContinualRow, ContinualRun]]]]) -> Figure:
+    """What each kind of memory keeps in how much storage: an experiment a column, a way to count storage a line."""
+    width, height = SIZE
+    figure = Figure(figsize=(len(found) * 0.7 * width, 1.6 * height), layout="constrained")
+    grid = figure.subplots(2, len(found), squeeze=False)
+    for column, (experiment, rows) in zip(grid.T, found, strict=True):
+        for axes, (counted, count) in zip(column, counts(raw_bits(experiment.course.shape)).items(), strict=True):
+            draw_points(axes, rows, count)
+            axes.set(xlabel=f"raw images: {counted}", ylabel="retention, %")
+        column[0].set_title(experiment.title.split(":")[0])
+        column[0].legend(fontsize=8)
     return figure
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import recollect as rc
-from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.against_storage import BILLS, AgainstStorage
+from recollect.lab.continual import ContinualProfile, ContinualRow
 from recollect.lab.course import MNIST_ROTATIONS
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ KINDS = {
     "Sketches": sketches,
 }
 
-EXPERIMENT = Continual(
+EXPERIMENT = AgainstStorage(
     name="frontier",
     title="MNIST-Rotations: retention against storage, with the same training for every memory",
     answers="Which memory keeps most in so many bits?",
@@ -120,8 +121,7 @@ EXPERIMENT = Continual(
         "paper": ContinualProfile(name="paper", seeds=5, stream_batch=1),
     },
     notes=(
-        "Storage, in images, is that of codes with all that they are coded by, as in the paper; the report counts "
-        "the learned codecs, too. Bits are those of an item on average.",
+        BILLS,
         "Recollections are those of the paper's codec. Sketches are this project's: pixels of one bit, coded by what "
         "the memory learns of a pixel from those around it, where resized pixels are coded by their frequencies.",
     ),

@@ -53,7 +53,7 @@ class Job(Generic[R, P]):
     def recorded(self) -> dict[str, Any]:
         """What is recorded of a run of any kind."""
         return {
-            "experiment": self.experiment.name,
+            "experiment": self.experiment.home,
             "profile": self.profile.name,
             "row": self.row.name,
             "seed": self.seed,

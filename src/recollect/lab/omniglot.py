@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CODES = {10: 62, 50: 312}  # the paper's variables, of 2 categories
 PIXELS = (10, 2)  # height and width of pixels averaged down, and their bits
+JPEG_BITS = 416
+AVERAGING = 0.99  # of the model, over about as many steps as two alphabets have
 
 
 def real(storage: int) -> Settings:
@@ -25,6 +27,11 @@ def pixels(storage: int) -> Settings:
     """Resized pixels, coded by their frequencies; as many images as fit."""
     size, bits = PIXELS
     return coded(rc.ResizedPixels, storage, {"size": (size, size), "bits": bits})
+
+
+def jpeg(storage: int) -> Settings:
+    """JPEG without its header, as many images as fit."""
+    return {"codec": rc.JPEG, "code": {"bits": JPEG_BITS}, "items": storage * IMAGE // JPEG_BITS}
 
 
 def learned(storage: int) -> Settings:
@@ -54,8 +61,8 @@ def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps
         storage=storage,
         paper=paper,
         learner=rc.Replay,
-        settings={"learning_rate": 0.1, "batch_size": 10, "steps": steps},
-        paper_settings={"learning_rate": 1e-3},
+        settings={"learning_rate": 0.1, "batch_size": 10, "steps": steps, "averaging": AVERAGING},
+        paper_settings={"learning_rate": 1e-3, "averaging": 0.0},
         **memory,
     )
 
@@ -66,7 +73,13 @@ EXPERIMENT = Continual(
     answers="Do recollections help with many tasks and few examples of each class?",
     course=OMNIGLOT,
     rows=(
-        ContinualRow(name="Online", paper=3.5, learner=rc.Online, settings={"learning_rate": 0.1}),
+        ContinualRow(
+            name="Online",
+            paper=3.5,
+            learner=rc.Online,
+            settings={"learning_rate": 0.1, "averaging": AVERAGING},
+            paper_settings={"averaging": 0.0},
+        ),
         replay("Real Storage", 10, 3.6, real(10)),
         replay("Real Storage", 50, 4.3, real(50)),
         replay("Real Storage", 50, 4.8, real(50), steps=3),
@@ -76,6 +89,8 @@ EXPERIMENT = Continual(
         replay("Resized Pixels", 10, None, pixels(10)),
         replay("Resized Pixels", 50, None, pixels(50)),
         replay("Resized Pixels", 50, None, pixels(50), steps=3),
+        replay("JPEG", 10, None, jpeg(10)),
+        replay("JPEG", 50, None, jpeg(50)),
         replay("Sketches", 10, None, sketches(10)),
         replay("Sketches", 50, None, sketches(50)),
         replay("Sketches", 50, None, sketches(50), steps=3),
@@ -99,7 +114,7 @@ EXPERIMENT = Continual(
     },
     notes=(
         "Storage, in images, is that of codes, as in the paper. Bits are those of an item.",
-        "Resized pixels are controls at equal bits, without learning. Sketches and what paints them are this project's "
-        "own; an item is of so many bits on average.",
+        "Resized pixels and JPEG are controls at equal bits, without learning. Sketches and what paints them are "
+        "this project's own; an item is of so many bits on average.",
     ),
 )

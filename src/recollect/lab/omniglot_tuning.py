@@ -10,7 +10,7 @@ from dataclasses import replace
 import recollect as rc
 from recollect.lab import tuning
 from recollect.lab.continual import ContinualProfile, ContinualRow
-from recollect.lab.frontier import sketched
+from recollect.lab.frontier import IMAGE, sketched
 from recollect.lab.omniglot import EXPERIMENT
 
 PROFILE = ContinualProfile(
@@ -18,20 +18,26 @@ PROFILE = ContinualProfile(
 )
 RATES = (0.01, 0.03, 0.1, 0.3)
 PIXELS = ((14, 1), (18, 1), (10, 2), (8, 2), (12, 2))  # height and width, and bits of a pixel
+JPEG_BITS = (320, 416, 624)
 SKETCHES = ((14, 0.25, 32), (14, 0.25, 0), (18, 0.5, 0), (28, 0.5, 0))
 # How the paper's codec learns.
 CODEC = ({"warm_up": (0, 1), "steps": 1}, {"warm_up": (600, 10), "steps": 1}, {"warm_up": (600, 10), "steps": 3})
 AUGMENTED = {"shift": 1.5, "scale": 0.15, "turn": 10}
+AVERAGING = (0.98, 0.99, 0.995)  # what stays of the average in a step, of which an alphabet has about 58
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """Every setting that is tried for a row."""
+    """Every setting that is tried for a row: the average of the model last, all else without it."""
     if row.storage == 10 or row.settings.get("steps", 1) > 1:
         return []
-    tried = tuning.grid(row, learning_rate=RATES)
+    averaged = tuning.grid(row, averaging=AVERAGING)
+    row = replace(row, settings={name: value for name, value in row.settings.items() if name != "averaging"})
+    tried = [*tuning.grid(row, learning_rate=RATES), *averaged]
     if row.codec is rc.ResizedPixels:
         codes = [{"size": (size, size), "bits": bits} for size, bits in PIXELS]
         tried += [replace(row, code=code) for code in codes]
+    if row.codec is rc.JPEG:
+        tried += [replace(row, code={"bits": bits}, items=50 * IMAGE // bits) for bits in JPEG_BITS]
     if row.codec is rc.DiscreteAutoencoder:
         tried += [replace(row, training=row.training | change) for change in CODEC]
     if row.codec is rc.Sketch:

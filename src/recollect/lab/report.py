@@ -145,8 +145,8 @@ def _facts(folder: Path, experiment: AnyExperiment, profile: Profile, found: lis
     }
     if left := _left(experiment, profile, found):
         facts["Still to be run"] = ", ".join(left)
-    others = len([*(folder / experiment.name / profile.name).glob("*/seed*.json")]) - len(runs)
-    if others > 0:
+    others = len([*(folder / experiment.home / profile.name).glob("*/seed*.json")]) - len(runs)
+    if others > 0 and not experiment.runs_of:
         facts["Not shown"] = f"{others} recorded with other settings than those of this version"
     return facts
 

@@ -53,7 +53,7 @@ def write(folder: Path, run: Run) -> Path:
 
 def read(folder: Path, experiment: Experiment[R, P, U], profile: P, row: R, seed: int) -> U | None:
     """The recorded run, or None if there is none with the settings of the row and the amounts of the profile."""
-    path = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), seed)
+    path = path_of(folder, experiment.home, profile.name, experiment.recorded_as(row, profile), seed)
     if not path.exists():
         return None
     try:
@@ -96,7 +96,7 @@ def summaries(
     """All rows with recorded runs, of so many seeds or of all that are there."""
     found = []
     for row in rows:
-        parent = path_of(folder, experiment.name, profile.name, experiment.recorded_as(row, profile), 0).parent
+        parent = path_of(folder, experiment.home, profile.name, experiment.recorded_as(row, profile), 0).parent
         numbers = _seeds(parent) if seeds is None else range(seeds)
         runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
         if kept := [run for run in runs if run is not None]:

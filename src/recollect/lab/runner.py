@@ -58,7 +58,7 @@ def jobs_left(
     ]
     jobs = []
     for number, (seed, row) in enumerate(missing):
-        path = results.path_of(folder, experiment.name, profile.name, row.name, seed)
+        path = results.path_of(folder, experiment.home, profile.name, row.name, seed)
         jobs.append(
             Job(
                 number=number,

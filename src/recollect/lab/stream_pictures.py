@@ -20,6 +20,8 @@ from recollect.lab.show import by_block, recorded_once
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from matplotlib.axes import Axes
+
     from recollect.lab.continual import ContinualRow
     from recollect.lab.results import Summary
     from recollect.lab.run import ContinualRun
@@ -72,13 +74,9 @@ def _matrices(found: Found) -> Picture:
 
 
 def _against_storage(found: Found, example: int) -> Picture:
-    ways: tuple[tuple[str, Callable[[ContinualRun], float]], ...] = (
-        ("codes or parameters alone, as the paper counts", lambda run: run.storage_examples),
-        ("every bit, labels and the codec counted", lambda run: run.bits["total"] / example),
-    )
     panels = []
     for block, rows in by_block(found):
-        for title, count in ways:
+        for title, count in counts(example).items():
             if any(count(summary.runs[0]) for summary in rows):
                 panels.append(_points(rows, f"{block}: {title}" if block else title, count))
     beside = "Filled points are ours, hollow ones the paper's. " if any(summary.row.paper for summary in found) else ""
@@ -88,6 +86,14 @@ def _against_storage(found: Found, example: int) -> Picture:
         f"that keeps nothing is a dashed line.",
         panels,
     )
+
+
+def counts(example: int) -> dict[str, Callable[[ContinualRun], float]]:
+    """The ways to count what a run keeps, in raw images of so many bits, by what they are called."""
+    return {
+        "codes or parameters alone, as the paper counts": lambda run: run.storage_examples,
+        "every bit, labels and the codec counted": lambda run: run.bits["total"] / example,
+    }
 
 
 def _distortion(found: Found) -> Picture:
@@ -174,6 +180,15 @@ def _curves(
 
 def _points(rows: Found, title: str, count: Callable[[ContinualRun], float]) -> Panel:
     figure, axes = empty(HEIGHT)
+    lines = draw_points(axes, rows, count)
+    label(axes, "storage in raw images", "retention, %")
+    legend_below(figure, axes, lines)
+    kept = (f"{s.row.name} {retention(s.runs)[0]:.1f} in {count(s.runs[0]):,.0f}" for s in rows)
+    return Panel(figure, f"retention in percent against storage in raw images: {', '.join(kept)}", title)
+
+
+def draw_points(axes: Axes, rows: Found, count: Callable[[ContinualRun], float]) -> int:
+    """Draw what is retained against what is kept, a line for each kind of memory. Returns how many lines there are."""
     lines: dict[str, Found] = defaultdict(list)
     for summary in rows:
         lines[_short(summary.row.name, summary.row.storage)].append(summary)
@@ -197,10 +212,7 @@ def _points(rows: Found, title: str, count: Callable[[ContinualRun], float]) -> 
     axes.xaxis.set_major_formatter("{x:,.7g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
-    label(axes, "storage in raw images", "retention, %")
-    legend_below(figure, axes, len(lines))
-    kept = (f"{s.row.name} {retention(s.runs)[0]:.1f} in {count(s.runs[0]):,.0f}" for s in rows)
-    return Panel(figure, f"retention in percent against storage in raw images: {', '.join(kept)}", title)
+    return len(lines)
 
 
 def _so_far(run: ContinualRun) -> list[float]:

@@ -144,6 +144,7 @@ REPLAY = (
     replay("Resized Pixels", 10, None, pixels(10)),
     replay("Resized Pixels", 50, None, pixels(50)),
     replay("Resized Pixels", 200, None, pixels(200)),
+    replay("JPEG", 10, None, jpeg(10)),
     replay("JPEG", 50, None, jpeg(50)),
     replay("JPEG", 200, None, jpeg(200)),
     replay("Cosines", 10, None, cosines(10)),
@@ -221,7 +222,7 @@ EXPERIMENT = Continual(
     },
     notes=(
         "Storage, in images, is that of codes or of parameters kept, as in the paper. Bits are those of an item.",
-        "Resized pixels and JPEG are controls at equal bits, without learning. JPEG does not fit the smallest storage. "
+        "Resized pixels and JPEG are controls at equal bits, without learning. "
         "Cosines and what paints them are this project's own; an item is of so many bits on average.",
     ),
 )

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
-from recollect.lab import ageing, results, table1, table2
+from recollect.lab import ageing, frontier, frontier_cifar100, frontier_omniglot, results, table1, table2
 from recollect.lab.continual import Continual
 from recollect.lab.experiments import EXPERIMENTS
-from recollect.lab.figures import accuracy_by_task
+from recollect.lab.figures import accuracy_by_task, retention_against_storage
 from recollect.lab.show import duration, markdown, recorded_once
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ DOCUMENTS = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted
 FIGURES = ROOT / "docs" / "images"
 # The rows of Table 2 for the README: one storage, every kind of memory.
 IN_50 = tuple(f"Replay {kind} 50" for kind in ("Real Storage", "Recollections", "Resized Pixels", "JPEG", "Cosines"))
+FRONTIERS = (frontier.EXPERIMENT, frontier_cifar100.EXPERIMENT, frontier_omniglot.EXPERIMENT)
 SELECTED = table1.EXPERIMENT.profiles["quick"].rows  # the few rows of Table 1 that tell its story
 LEARNERS = (rc.Online, rc.Replay, rc.GEM, rc.EWC, rc.LwF, rc.ICaRL, rc.Offline)
 
@@ -124,6 +125,8 @@ def figures(folder: Path) -> dict[str, tuple[Figure, str]]:
             drawn[name] = figure, digest(found)
         if experiment is table1.EXPERIMENT and (few := among(record, SELECTED)[0]):
             drawn["forgetting"] = accuracy_by_task(few), digest(few)
+    if found := [(experiment, rows) for experiment in FRONTIERS if (rows := recorded(experiment, folder)[0])]:
+        drawn["frontier"] = retention_against_storage(found), digest([summary for _, rows in found for summary in rows])
     return drawn
 
 
