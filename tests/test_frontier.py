@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recollect.lab import frontier, frontier_cifar100, frontier_omniglot, omniglot, results, table2
@@ -61,7 +62,7 @@ def test_runs_of_the_other_experiment_are_shown_and_not_made_again(tmp_path: Pat
     assert float(storage) == pytest.approx((bits["codes"] + bits["tables"]) / 24_576, abs=0.05)
 
     figure = retention_against_storage([(experiment, [summary])])
-    alone, everything = ([*axes.get_lines()[0].get_xdata()] for axes in figure.axes)
+    alone, everything = (np.asarray(axes.get_lines()[0].get_xdata()) for axes in figure.axes)
     assert alone == pytest.approx([(bits["codes"] + bits["tables"]) / 24_576])
     assert everything == pytest.approx([bits["total"] / 24_576])
     page = report(tmp_path, [experiment])

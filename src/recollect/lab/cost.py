@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
 
 # One core of a server CPU: products a second in the codec, and seconds to encode or decode a JPEG image.
-FLOPS, JPEG_IMAGE = 50e9, 1.7e-4
+FLOPS, JPEG_IMAGE = 100e9, 1.7e-4
 # To paint a value of an image; to draw from a memory with the scheme "entropy", and a pixel of a picture in it.
-PAINTED_VALUE, CODED, CODED_PIXEL = 3e-7, 4e-3, 1.3e-7
+PAINTED_VALUE, CODED, CODED_PIXEL = 1e-7, 4e-3, 5e-8
 PICTURE, BLOCK = 0.3, 32  # bits of a pixel of such a picture, and pictures that are decoded to draw one of them
 FORWARD = 1 / 3  # of the time of a training step
 
@@ -61,7 +61,8 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
         steps += max(first - steps, 0) * min(examples / new, batches) / batches  # on average over the stream
         if row.training.get("rehearse") != "none":
             rehearsed = row.training.get("most") or settings.get("batch_size", 25)
-        per_batch += half * (6 * steps * (new + rehearsed) + steps * rehearsed + decoded + new)
+        per_batch += steps * codec_step_seconds(course.shape, row.code, new + rehearsed)
+        per_batch += half * (steps * rehearsed + decoded + new)
     if row.codec in {rc.Sketch, rc.Cosines} and row.code.get("filters") != 0:
         per_batch += PAINTED_VALUE * math.prod(course.shape) * (decoded + 3 * new * row.training.get("steps", 1))
     if row.scheme == "entropy":

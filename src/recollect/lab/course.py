@@ -106,8 +106,8 @@ CIFAR100 = Course(
     tasks=20,
     examples=2500,
     model=ResNet(classes=100, channels=3),
-    step=4e-3,
-    image=5e-3,
+    step=3e-3,
+    image=3e-3,
 )
 OMNIGLOT = Course(
     stream=rc.streams.omniglot,
@@ -116,6 +116,6 @@ OMNIGLOT = Course(
     tasks=50,
     examples=584,
     model=ResNet(classes=1623, channels=1),
-    step=4e-3,
-    image=4e-3,
+    step=3e-3,
+    image=2.5e-3,
 )

@@ -37,7 +37,7 @@ def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] != 1)}"
     caption = f"profile {profile.name}: {experiment.amount(profile)}, {seeds}"
     shown = Table(title=escape(experiment.title), caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
-    shown.add_column(no_wrap=True)
+    shown.add_column()  # names are broken where there is no room for all of them, numbers never
     for column in experiment.columns:
         shown.add_column(column, justify="right", no_wrap=True)
     for block, rows in by_block(found):
