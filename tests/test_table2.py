@@ -10,6 +10,7 @@ from recollect.lab import ablation, frontier, omniglot, table2, table3
 from recollect.lab.continual import Continual
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.table2_tuning import PROFILE, candidates
+from recollect.lab.table3_tuning import candidates as candidates3
 from recollect.streams.task import Examples
 
 EMPTY = Examples(torch.zeros(0, 3, 32, 32, dtype=torch.uint8), torch.zeros(0, dtype=torch.int64))
@@ -97,6 +98,15 @@ def test_settings_are_tried_on_the_first_three_tasks_in_their_share_of_the_stora
             item = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
             images = (candidate.code_bits or candidate.items * item) / image
             assert 0.13 < images / (row.storage or 1) <= 3 / 20, (row.name, candidate.code)
+
+
+def test_what_is_chosen_for_table_3_is_among_what_is_tried():
+    tuned = {row.name: candidates3(row) for row in table3.EXPERIMENT.rows if candidates3(row)}
+    assert [*tuned] == ["Replay Recollections, No Transfer", "Replay Recollections, CIFAR-10 Transfer"]
+    for row in table3.EXPERIMENT.rows:
+        for tried in tuned.get(row.name, []):
+            assert tried.items == 1392 * 3 // 20
+        assert row.name not in tuned or row.training in [tried.training for tried in tuned[row.name]]
 
 
 def test_in_table_3_codec_and_items_take_what_200_images_take():

@@ -29,16 +29,15 @@ COSINES = {
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """Every setting that is tried for a row, in the share of its storage that three tasks have of the stream."""
+    """Every setting that is tried for a row, in its share of the storage."""
+    return [shared(tried) for tried in settings(row)]
+
+
+def shared(row: ContinualRow) -> ContinualRow:
+    """The row in the share of its storage that three tasks have of the stream."""
     whole = EXPERIMENT.profiles["standard"].tasks
-    return [
-        replace(
-            tried,
-            items=tried.items * PROFILE.tasks // whole,
-            code_bits=None if tried.code_bits is None else tried.code_bits * PROFILE.tasks // whole,
-        )
-        for tried in settings(row)
-    ]
+    code_bits = None if row.code_bits is None else row.code_bits * PROFILE.tasks // whole
+    return replace(row, items=row.items * PROFILE.tasks // whole, code_bits=code_bits)
 
 
 def settings(row: ContinualRow) -> list[ContinualRow]:
