@@ -38,6 +38,7 @@ TARGETS = {"reals": rc.RealTargets((2,), bits=12, between=(-1, 9)), "none": rc.N
 NAMES = [*(f"{codec}-reservoir" for codec in CODECS), "raw-ring", "raw-balanced"]
 NAMES += ["raw-reservoir-reals", "raw-ring-none"]
 NAMES += ["resized-reservoir-entropy", "resized-balanced-entropy", "sketch-reservoir-entropy"]
+NAMES += ["resized-reservoir-examples"]
 RECORDED = GOLDEN / "memories.json"
 
 
@@ -47,7 +48,8 @@ def make(name: str) -> rc.Memory:
     y = {"targets": TARGETS[targets]} if targets in TARGETS else {"classes": 10}
     bits = 8000 if codec == "sketch" else 3000  # what is learned of neighbours takes 2,312
     room = {"code_bits": bits, "scheme": "entropy"} if targets == "entropy" else {"capacity": 70, "scheme": "radix"}
-    memory = rc.Memory(CODECS[codec](), admission=rule, **y, **room, tasks=3, seed=7)
+    examples = 1000 if targets == "examples" else None
+    memory = rc.Memory(CODECS[codec](), admission=rule, **y, **room, tasks=3, examples=examples, seed=7)
     path = GOLDEN / f"{name}.rec"
     path.unlink(missing_ok=True)
     show(memory, 0, 100)
@@ -118,6 +120,7 @@ def test_a_golden_file_opens(name: str, golden: Callable[[str], Path]):
         3,
         "entropy" if targets == "entropy" else "radix",
     )
+    assert memory.examples == (1000 if targets == "examples" else None)
     if memory.scheme == "entropy":
         show(fresh := rc.Memory(CODECS[codec](), 101, classes=10, tasks=3), 0, 101)
         assert [recorded(fresh)["codes"][number] for number in memory.ids] == recorded(memory)["codes"]
@@ -144,8 +147,8 @@ def test_golden_files_hold_a_patch(golden: Callable[[str], Path]):
 
 def test_a_newer_format_is_refused(golden: Callable[[str], Path]):
     with closing(sqlite3.connect(path := golden("raw-ring"))) as connection:
-        connection.execute("PRAGMA user_version = 4")
-    with pytest.raises(MemoryFileError, match="raw-ring has format 4: accepted are 1, 2, 3"):
+        connection.execute("PRAGMA user_version = 5")
+    with pytest.raises(MemoryFileError, match="raw-ring has format 5: accepted are 1, 2, 3, 4"):
         rc.Memory.open(path)
 
 

@@ -171,6 +171,37 @@ def test_a_stream_without_tasks_pays_nothing_for_them():
     assert memory.sample(5, task=0).task.tolist() == [0] * 5
 
 
+@pytest.mark.parametrize("scheme", ["radix", "entropy"])
+@pytest.mark.parametrize("examples", [100, 128, 129, 2**40])
+def test_in_a_stream_of_known_length_ids_are_as_short_as_it_allows(examples: int, scheme: Coding):
+    codec = ResizedPixels(SHAPE, size=(3, 3), bits=2)
+    room = {"capacity": None, "code_bits": 500, "scheme": scheme}
+    endless, short = filled(codec, **room), filled(codec, examples=examples, **room)
+    assert short.footprint().ids == math.ceil(math.log2(examples)) * len(short)
+    assert endless.footprint().ids == 64 * len(endless)
+    for memory in (endless, short):
+        memory.forget(ids=range(0, 100, 3))
+    assert short.ids.tolist() == endless.ids.tolist()
+    assert short.sample(20).ids.tolist() == endless.sample(20).ids.tolist()
+
+
+def test_short_ids_leave_room_for_more_items():
+    codec, most = ResizedPixels(SHAPE, size=(5, 5), bits=1), 10_000
+    endless, short = (Memory(codec, capacity_bits=most, classes=10, tasks=4, examples=n) for n in (None, 2**20))
+    assert endless.capacity == most // (25 + 4 + 2 + 64)
+    assert short.capacity == most // (25 + 4 + 2 + 20)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_stream_that_is_longer_than_was_said_is_named(rule: Rule):
+    memory = filled(RawPixels(SHAPE), n=98, admission=rule, examples=100)
+    before = state(memory)
+    with pytest.raises(ValueError, match=r"3 examples after 98: accepted are 100 in all, .*\(examples=100\)"):
+        memory.write(X, 0, 0)
+    assert state(memory) == before
+    assert memory.write(X[:2], 0, 0).tolist() == [98, 99]
+
+
 class Wrong(RawPixels):
     """A codec whose codes are not what it says."""
 
@@ -245,6 +276,8 @@ def test_a_codec_that_errs_changes_nothing(
         ({"classes": 0}, "classes=0"),
         ({"tasks": 0}, "tasks=0"),
         ({"tasks": 2**65}, "accepted are 1 to 4294967296"),
+        ({"examples": 0}, "examples=0: accepted is a whole number of at least 1"),
+        ({"examples": 2**64}, "examples=18446744073709551616: accepted are 1 to 9223372036854775808"),
         ({"seed": -1}, "seed=-1: accepted is a whole number of at least 0"),
         ({"scheme": "gray"}, "scheme='gray'"),
     ],

@@ -88,6 +88,7 @@ def as_json(found: Facts) -> dict[str, Any]:
             "classes": memory.classes,
             "targets": None if memory.classes else described(memory.targets),
             "tasks": memory.tasks,
+            "examples": memory.examples,
             "scheme": memory.scheme,
             "bits_per_item": memory.bits_per_item,
             "radix_bits": memory.radix_bits,

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     Watch = Callable[[int], object]  # is told how many bytes were read
 
-# The format: 2 where a memory keeps targets that are no classes, 3 where its codes are entropy-coded.
-CLASSES, TARGETS, ENTROPY = FORMATS = 1, 2, 3
+# The format: 2 where a memory keeps targets that are no classes, 3 where its codes are entropy-coded, 4 where its ids
+# are as short as the examples of the stream allow, whatever else it is.
+CLASSES, TARGETS, ENTROPY, EXAMPLES = FORMATS = 1, 2, 3, 4
 APPLICATION = 0x7265636F  # "reco", which `file` and SQLite can tell the kind of database by
 WAIT = 10.0  # seconds for another process to end its transaction
 SCHEMA = (

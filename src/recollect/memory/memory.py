@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from recollect.memory.index import Slots
 
 Rule = Literal["reservoir", "ring", "balanced", "chosen"]
-ID_BITS = 64
+MOST_EXAMPLES = 2**63  # ids are integers of 64 bits
 MOST_TASKS = 2**32
 BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
 
@@ -76,6 +76,8 @@ class Memory:
         classes: labels are 0 to classes - 1, in ceil(log2 classes) bits each; 256 by default.
         targets: in place of ``classes``, `RealTargets` for real numbers or `NoTargets` for a stream without labels.
         tasks: tasks are 0 to tasks - 1, in ceil(log2 tasks) bits each; 1 for a stream without tasks costs nothing.
+        examples: of the whole stream at most, so that ids are 0 to examples - 1, in ceil(log2 examples) bits each. By
+            default a stream has no end, and an id 64 bits, which can be more than a code.
         scheme: how codes become bits: "radix", the paper's "binary", or "entropy", by which a code takes the fewer bits
             the more often its values come. That is learned from what is held; how many items fit follows from it. It
             needs ``code_bits`` or ``capacity_bits``, and "reservoir" or "balanced".
@@ -104,6 +106,7 @@ class Memory:
         classes: int | None = None,
         targets: Targets | None = None,
         tasks: int = 256,
+        examples: int | None = None,
         scheme: Coding = "radix",
         seed: int = 0,
     ) -> None:
@@ -118,6 +121,9 @@ class Memory:
         self.tasks = check_at_least("tasks", tasks, 1)
         if self.tasks > MOST_TASKS:
             raise ValueError(f"tasks={tasks}: accepted are 1 to {MOST_TASKS}")
+        self.examples = None if examples is None else check_at_least("examples", examples, 1)
+        if self.examples is not None and self.examples > MOST_EXAMPLES:
+            raise ValueError(f"examples={examples}: accepted are 1 to {MOST_EXAMPLES}")
         if admission in BY_CLASS and not self.classes:
             raise ValueError(
                 f"admission={admission!r} counts classes, which {type(targets).__name__} are not: "
@@ -130,7 +136,7 @@ class Memory:
         # Two generators, so that sampling does not change what is admitted.
         seeds = np.random.SeedSequence(check_at_least("seed", seed, 0)).spawn(2)
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
-        widths = self.widths(codec, self.targets, self.tasks, scheme)
+        widths = self.widths(codec, self.targets, self.tasks, scheme, self.examples)
         room = {"capacity": capacity, "capacity_bits": capacity_bits, "code_bits": code_bits}
         self.capacity = 0  # where it is not known
         self._index: PackedIndex | CodedIndex
@@ -150,14 +156,16 @@ class Memory:
         self._seen_at_home = 0
 
     @staticmethod
-    def widths(codec: Codec, targets: Targets, tasks: int, scheme: Coding) -> dict[str, int]:
+    def widths(
+        codec: Codec, targets: Targets, tasks: int, scheme: Coding, examples: int | None = None
+    ) -> dict[str, int]:
         """Bits of a record, by kind; by entropy those of a code while nothing is learned."""
         fixed: Scheme = "radix" if scheme == "entropy" else scheme
         return {
             "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=fixed),
             "label_bits": targets.bits,
             "task_bits": bits_for(tasks),
-            "id_bits": ID_BITS,
+            "id_bits": 64 if examples is None else bits_for(examples),
         }
 
     def _rule(self, name: str, index: PackedIndex) -> Admission:
@@ -242,6 +250,11 @@ class Memory:
     ) -> tuple[torch.Tensor, npt.NDArray[Any], Integers]:
         """Make sure that `write` would take these examples, without writing them."""
         x = check_images(x, self.codec.shape)
+        if self.examples is not None and self.seen + len(x) > self.examples:
+            raise ValueError(
+                f"{len(x)} examples after {self.seen}: accepted are {self.examples} in all, for which the memory was "
+                f"made (examples={self.examples})"
+            )
         targets = self.targets.check(y, len(x))
         tasks = check_integers("task", task, len(x), self.tasks)
         self._admission.check(tasks)

@@ -52,6 +52,7 @@ def parts_of(memory: Memory) -> dict[str, bytes]:
         **{name: getattr(memory, name) for name in SETTINGS},
         **({"budget": index.budget.settings} if coded else {}),
         **targets_described(memory.targets),
+        **({} if memory.examples is None else {"examples": memory.examples}),
         "seen": memory.seen,
         "counts": memory._admission.state(),
         "random": {name: generator.bit_generator.state for name, generator in _generators(memory).items()},
@@ -91,10 +92,18 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
         # What is erased must not stay in patches, nor may these make the file much larger than what it holds.
         patch = None if erased or home.patch_bytes + len(patch) > index.nbytes // PATCHES else patch
     segments = {} if patch is not None else {number: index.segment(number) for number in numbers}
-    kind = file.ENTROPY if isinstance(index, CodedIndex) else file.CLASSES if memory.classes else file.TARGETS
-    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit, format=kind)
+    change = file.Change(parts=parts, segments=segments, patch=patch, audit=memory.audit, format=_format(memory))
     memory._home, memory._seen_at_home = file.commit(home, change), memory.seen
     index.committed(folded=patch is None)
+
+
+def _format(memory: Memory) -> int:
+    """The oldest format that can say what the memory is."""
+    if memory.examples is not None:
+        return file.EXAMPLES
+    if isinstance(memory._index, CodedIndex):
+        return file.ENTROPY
+    return file.CLASSES if memory.classes else file.TARGETS
 
 
 def _of_held(memory: Memory, path: Path) -> bytes:
@@ -130,13 +139,13 @@ def built(
     """A memory from what a file of this length holds; one of the errors in BROKEN if it contradicts itself."""
     state: Plain = json.loads(parts["memory"])
     codec = _codec(state, parts.get("codec"), codec)
-    settings = {name: state[name] for name in SETTINGS}
+    settings: Plain = {name: state[name] for name in SETTINGS} | {"examples": state.get("examples")}
     classes = settings.pop("classes")
     targets = targets_rebuilt(state["targets"]) if "targets" in state else ClassLabels(classes)
     if settings["scheme"] == "entropy":
         settings |= {"capacity": None, **state["budget"]}
     else:
-        widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"])
+        widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"], settings["examples"])
         _check_sizes(settings, state["counts"], targets, widths, length)
     memory = kind(codec, targets=targets, **settings)
     index = memory._index
@@ -148,6 +157,8 @@ def built(
     for patch in patches:
         index.apply(patch)
     memory.seen = int(state["seen"])
+    if memory.examples is not None and memory.seen > memory.examples:
+        raise ValueError(f"{memory.seen} examples seen, of {memory.examples} in all")
     memory._admission.restore(state["counts"])
     for name, generator in _generators(memory).items():
         generator.bit_generator.state = state["random"][name]
