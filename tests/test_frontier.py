@@ -65,6 +65,7 @@ def test_runs_of_the_other_experiment_are_shown_and_not_made_again(tmp_path: Pat
     alone, everything = (np.asarray(axes.get_lines()[0].get_xdata()) for axes in figure.axes)
     assert alone == pytest.approx([(bits["codes"] + bits["tables"]) / 24_576])
     assert everything == pytest.approx([bits["total"] / 24_576])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Cosines"]  # all of them replay
     page = report(tmp_path, [experiment])
     assert "frontier_cifar100" in page
     assert "recorded with other settings" not in page

@@ -91,7 +91,9 @@ def retention_against_storage(found: Sequence[tuple[Continual, list[Summary[Cont
             draw_points(axes, rows, count)
             axes.set(xlabel=f"raw images: {counted}", ylabel="retention, %")
         column[0].set_title(experiment.title.split(":")[0])
-        column[0].legend(fontsize=8)
+    labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid[0])
+    kinds = {name.removeprefix("Replay "): handle for pairs in labelled for handle, name in pairs}
+    figure.legend(kinds.values(), kinds.keys(), loc="outside lower center", ncols=len(kinds), frameon=False)
     return figure
 
 
