@@ -233,16 +233,18 @@ class Memory:
         try:
             slots = rule.decide(targets, tasks, self._admission_rng)
             rows = _last_of_each(slots)
-            codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
-            labels = self.targets.to_rows(targets[rows])
+            records = None  # as most often in a long stream, where few examples are kept
+            if len(rows):
+                codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
+                records = slots[rows], codes, self.targets.to_rows(targets[rows]), tasks[rows], ids[rows]
         except BaseException:
             self._admission_rng.bit_generator.state = random_state
             raise
         with uninterrupted():
             rule.commit()
             self.seen += len(x)
-            if len(rows):
-                rule.index.write(slots[rows], codes, labels, tasks[rows], ids[rows])
+            if records is not None:
+                rule.index.write(*records)
         return torch.from_numpy(ids)
 
     def check(
