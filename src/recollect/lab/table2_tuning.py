@@ -1,8 +1,8 @@
 """The grids behind the settings of Table 2, on the first three tasks alone, in three twentieths of the storage.
 
 A memory that had all of its storage would hold most of these three tasks, and little of twenty: what is best then is
-not what is best in the table. Each kind of memory is tried in the storage of 50 images, of 60 for GEM and of 200 for
-real images, and takes what is best there to all storages; how small pixels are made is tried in each.
+not what is best in the table. Each kind of memory is tried in the storage of 50 images, of 60 for recollections of GEM
+and of 200 for real images, and takes what is best there to all storages; how small pixels are made is tried in each.
 """
 
 from __future__ import annotations

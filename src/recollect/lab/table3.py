@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualRow
 from recollect.lab.course import CIFAR100
-from recollect.lab.table2 import AVERAGING, WARM_UP, gem, projected, real, replay
+from recollect.lab.table2 import AVERAGING, WARM_UP, gem, real, replay
 from recollect.lab.table2 import EXPERIMENT as TABLE2
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ EXPERIMENT = Continual(
             replay("Recollections", STORAGE, 49.7, small(3e-4, 3e-4, transfer=True)),
             "Replay Recollections, CIFAR-10 Transfer",
         ),
-        renamed(gem("Real Storage", STORAGE, 48.7, real(STORAGE), projected(0.1, 0.1)), "GEM Real Storage"),
+        renamed(gem("Real Storage", STORAGE, 48.7, real(STORAGE)), "GEM Real Storage"),
         renamed(
-            gem("Recollections", STORAGE, 43.7, small(1e-3, 1e-3, transfer=False), projected(0.1, 0.1)),
+            gem("Recollections", STORAGE, 43.7, small(1e-3, 1e-3, transfer=False)),
             "GEM Recollections, No Transfer",
         ),
         renamed(
-            gem("Recollections", STORAGE, 54.2, small(3e-4, 1e-4, transfer=True), projected(0.1, 0.1)),
+            gem("Recollections", STORAGE, 54.2, small(3e-4, 1e-4, transfer=True)),
             "GEM Recollections, CIFAR-10 Transfer",
         ),
         ContinualRow(
