@@ -13,7 +13,7 @@ from recollect import Codec, Memory, ResizedPixels, Sketch
 from recollect.streams import mnist_rotations
 
 if TYPE_CHECKING:
-    from recollect.memory.memory import Coding
+    from recollect.memory.coding import Coding
     from recollect.streams import Task
 
 SHAPE, BITS = (1, 28, 28), 10 * 28 * 28 * 8  # for codes and their tables: what ten images take

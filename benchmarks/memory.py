@@ -12,7 +12,7 @@ from recollect import Memory, ResizedPixels
 from recollect.memory.admission import Balanced, Reservoir
 
 if TYPE_CHECKING:
-    from recollect.memory.memory import Rule
+    from recollect.memory.rules import Rule
 
 SIZES = (10**3, 10**5, 10**7)
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import recollect as rc
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 
 SHAPE = (1, 12, 12)
 CODECS: dict[str, Callable[[], rc.Codec]] = {

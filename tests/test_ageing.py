@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import recollect as rc
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 
 SHAPE = (1, 12, 12)
 

@@ -13,7 +13,7 @@ from torch import nn
 import recollect as rc
 from battery import SHAPE, batches, mlp, resnet
 from recollect.averaging import Average
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 
 MAKERS = {
     "online": lambda model, averaging: rc.Online(model, learning_rate=0.1, averaging=averaging),

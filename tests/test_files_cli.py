@@ -40,6 +40,14 @@ class Model(nn.Linear):
 # info
 
 
+def test_info_says_where_a_stream_of_known_length_ends(tmp_path: Path):
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=10, examples=20_000)
+    memory.write(torch.rand(3, *SHAPE), 0)
+    memory.commit(path := tmp_path / "short.rec")
+    assert "3 examples of at most 20,000 seen" in call("info", path)[0]
+    assert json.loads(call("info", path, "--json")[0])["memory"]["examples"] == 20_000
+
+
 def test_info_says_what_a_file_holds_and_what_it_costs(memory: rc.Memory, path: Path):
     memory.forget(label=3)
     memory.commit(path)
@@ -56,6 +64,7 @@ def test_info_says_what_a_file_holds_and_what_it_costs(memory: rc.Memory, path: 
     ):
         assert words in printed
     found = json.loads(call("info", path, "--json")[0])
+    assert found["memory"]["examples"] is None
     bill = memory.footprint()
     assert found["bill"] == {"bits": bill.bits, "examples": bill.examples}
     assert (found["bytes"], found["overhead_bits"]) == (path.stat().st_size, 8 * path.stat().st_size - bill.total)

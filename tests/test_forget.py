@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import recollect as rc
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 from torture import CLASSES, TASKS, fingerprint, raw, rounds, write
 
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced")

@@ -20,7 +20,7 @@ from recollect.codecs.interface import Codec
 from recollect.memory.coded_index import CodedIndex
 from recollect.memory.erasure import Erasure
 from recollect.memory.file import MemoryFileError
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 from recollect.rebuild import described
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -23,7 +23,7 @@ from recollect.memory.entropy import Frequencies
 from recollect.memory.file import DamagedFileError, commit, home_at
 from recollect.memory.index import Slots
 from recollect.memory.keyed import MOST, Keyed, keys_of
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 from recollect.memory.targets import ClassLabels
 from torture import coded, coded_bytes, fingerprint, parts_and_segments, write
 

@@ -294,6 +294,15 @@ def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path):
     assert [mean for mean, _ in ranked] == sorted((trial.retention for trial in trials), reverse=True)
 
 
+def test_a_trial_is_not_made_again_because_settings_stand_in_another_order(tmp_path: Path):
+    path, row = tmp_path / "trials.jsonl", ROWS[1]
+    jobs = tuning.jobs_left(EXPERIMENT, PROFILE, [row], (100,), path)
+    runner.run(jobs, partial(tuning.append, path), workers=1, console=Console(file=io.StringIO()))
+    turned = replace(row, settings=dict(reversed(row.settings.items())))
+    assert list(turned.settings) != list(row.settings)
+    assert tuning.jobs_left(EXPERIMENT, PROFILE, [turned], (100,), path) == []
+
+
 def test_rows_are_chosen_by_parts_of_their_names():
     assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["e", "ON"])][:2] == ["Online", "Replay"]
     assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["gem"])] == ["GEM"]

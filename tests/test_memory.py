@@ -24,7 +24,7 @@ from recollect import (
     ResizedPixels,
 )
 from recollect.memory.coding import Coding
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 
 SHAPE = (1, 12, 12)
 RULES: tuple[Rule, ...] = ("reservoir", "ring", "balanced", "chosen")

@@ -66,6 +66,23 @@ def test_what_is_opened_is_gone_on_with_by_patches(path: Path):
             assert (len([*reader.segments()]), len([*reader.patches()])) == (3, count)
 
 
+def test_commits_without_new_records_leave_the_file_as_long_as_it_was(path: Path):
+    memory = raw(200)
+    memory.commit(path)
+    write(memory, 1, Random(0))
+    memory.commit(path)
+    length = path.stat().st_size
+    for _ in range(60):
+        memory.commit(path)
+    assert path.stat().st_size == length
+    with file.reading(path) as reader:
+        assert len([*reader.segments(), *reader.patches()]) == 3 + 1
+        assert reader.home.commits == 62
+    write(memory, 1, Random(1))  # numbers of patches go on
+    memory.commit(path)
+    assert rc.Memory.open(path).ids.tolist() == memory.ids.tolist()
+
+
 class Mine(rc.RawPixels):
     """A codec of one's own."""
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import recollect as rc
 from recollect.memory.file import MemoryFileError
 from recollect.memory.keyed import MOST, Keyed, keys_of
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 from torture import CLASSES, LEVELS, TASKS, fingerprint, raw, rounds, targets_of, write
 
 Example = tuple[bytes, int | list[float], int]

@@ -17,7 +17,7 @@ from torch import nn
 import recollect as rc
 from recollect.memory import file
 from recollect.memory.coded_index import CodedIndex
-from recollect.memory.memory import Rule
+from recollect.memory.rules import Rule
 from recollect.rebuild import described
 
 SHAPE = (1, 8, 8)

@@ -92,6 +92,13 @@ def check_at_least(name: str, value: int, least: int) -> int:
     return int(value)
 
 
+def check_between(name: str, value: int, least: int, most: int) -> int:
+    """``value``, after making sure that it is a whole number from ``least`` to ``most``."""
+    if check_at_least(name, value, least) > most:
+        raise ValueError(f"{name}={value}: accepted are {least} to {most}")
+    return int(value)
+
+
 def check_number(name: str, value: float, *, above: float, or_equal: bool = False) -> float:
     """``value``, after making sure that it is a finite number above a bound."""
     accepted = f"accepted is a number {'of at least' if or_equal else 'above'} {above}"

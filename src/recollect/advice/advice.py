@@ -134,16 +134,20 @@ class Advice:
         """The candidate that keeps most of those that are not chosen."""
         return next((each for each in self.tried if each is not self.chosen), None)
 
-    def build(self, *, classes: int | None = None, tasks: int | None = None, seed: int = 0) -> RecollectionModule:
+    def build(
+        self, *, classes: int | None = None, tasks: int | None = None, examples: int | None = None, seed: int = 0
+    ) -> RecollectionModule:
         """The chosen memory, empty, as ``memory`` of the module that trains its codec if that learns.
 
         Args:
             classes: labels of your stream are 0 to classes - 1; by default those of the sample.
             tasks: of your stream; by default those of the sample.
+            examples: of your stream at most, for shorter ids than those that are billed; by default it may have no end.
             seed: of codec and memory.
         """
         classes = self.classes if classes is None else classes
-        return self.chosen.candidate.build(classes=classes, tasks=self.tasks if tasks is None else tasks, seed=seed)
+        tasks = self.tasks if tasks is None else tasks
+        return self.chosen.candidate.build(classes=classes, tasks=tasks, examples=examples, seed=seed)
 
     def as_json(self) -> dict[str, Any]:
         """Everything in plain values."""

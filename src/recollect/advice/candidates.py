@@ -17,6 +17,7 @@ from recollect.codecs.jpeg import JPEG
 from recollect.codecs.pixels import RawPixels, ResizedPixels
 from recollect.codecs.sketch import Sketch
 from recollect.memory.memory import Memory
+from recollect.memory.room import widths_of
 from recollect.memory.targets import ClassLabels
 from recollect.module import RecollectionModule
 from recollect.packing import bits_per_item
@@ -56,12 +57,14 @@ class Candidate:
     training: dict[str, Any] = field(default_factory=dict)  # of RecollectionModule
     code_bits: int | None = None
 
-    def build(self, *, classes: int, tasks: int, items: int | None = None, seed: int = 0) -> RecollectionModule:
+    def build(
+        self, *, classes: int, tasks: int, examples: int | None = None, items: int | None = None, seed: int = 0
+    ) -> RecollectionModule:
         """The memory, empty, in the module that trains its codec."""
         learned = issubclass(self.codec, nn.Module)
         codec = self.codec(self.shape, **self.code, **({"seed": seed} if learned else {}))
         items = self.items if items is None else items
-        made = partial(Memory, codec, classes=classes, tasks=tasks, seed=seed)
+        made = partial(Memory, codec, classes=classes, tasks=tasks, examples=examples, seed=seed)
         if self.code_bits is None:
             memory = made(capacity=items)
         else:
@@ -72,7 +75,7 @@ class Candidate:
     def bill(self, *, classes: int, tasks: int) -> Bill:
         """What the memory takes when it is full."""
         codec = self.codec(self.shape, **self.code)
-        widths = Memory.widths(codec, ClassLabels(classes), tasks, "radix")
+        widths = widths_of(codec, ClassLabels(classes), tasks, None, "radix")
         return Bill(
             codes=self.code_bits or self.items * self.bits_per_item,
             labels=self.items * widths["label_bits"],

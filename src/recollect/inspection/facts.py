@@ -108,10 +108,13 @@ def text(found: Facts) -> str:
     lines = [f"{found.path}: {found.size:,} bytes, {many(found.commits, 'commit')}"]
     if memory is not None:
         most = f" of at most {memory.capacity:,}" if memory.capacity else ""
+        seen = many(memory.seen, "example") + (
+            f" of at most {memory.examples:,}" if memory.examples is not None else ""
+        )
         radix = f", by radix {memory.radix_bits:,}" if memory.scheme == "entropy" else ""
         lines += [
             f"memory    {memory.admission}: {len(memory):,}{most} items held, "
-            f"{many(memory.seen, 'example')} seen, codes of {memory.bits_per_item:,} bits ({memory.scheme}{radix})",
+            f"{seen} seen, codes of {memory.bits_per_item:,} bits ({memory.scheme}{radix})",
             f"codec     {_call(described(memory.codec))}",
         ]
         lines += [] if memory.classes else [f"targets   {_call(described(memory.targets))}"]

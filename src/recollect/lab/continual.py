@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recollect.lab.job import Job
     from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
-    from recollect.memory.memory import Rule
+    from recollect.memory.rules import Rule
     from recollect.packing import Scheme
 
 

@@ -59,6 +59,11 @@ def read(path: Path) -> list[Trial]:
     return [Trial(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def key(settings: Settings) -> str:
+    """What tells settings apart, in whatever order they stand."""
+    return json.dumps(settings, sort_keys=True)
+
+
 def append(path: Path, run: ContinualRun) -> None:
     """Add a trial: one line in one write, so that workers do not get in each other's way."""
     trial = {name: getattr(run, name) for name in ("row", "settings", "seed", "retention", "seconds")}
@@ -73,9 +78,9 @@ def jobs_left(
     experiment: Continual, profile: ContinualProfile, rows: list[ContinualRow], seeds: Sequence[int], path: Path
 ) -> list[AnyJob]:
     """The trials that are missing in the file."""
-    done = {(trial.row, json.dumps(trial.settings), trial.seed) for trial in read(path)}
-    wanted = {(row.name, json.dumps(row.described), seed): (row, seed) for seed in seeds for row in rows}
-    missing = [job for key, job in wanted.items() if key not in done]
+    done = {(trial.row, key(trial.settings), trial.seed) for trial in read(path)}
+    wanted = {(row.name, key(row.described), seed): (row, seed) for seed in seeds for row in rows}
+    missing = [job for trial, job in wanted.items() if trial not in done]
     return [
         Job(number=number, experiment=experiment, profile=profile, row=row, seed=seed, validation=True)
         for number, (row, seed) in enumerate(missing)
@@ -87,7 +92,7 @@ def ranked(trials: list[Trial], row: str) -> list[tuple[float, Settings]]:
     scores: dict[str, list[float]] = {}
     for trial in trials:
         if trial.row == row:
-            scores.setdefault(json.dumps(trial.settings), []).append(trial.retention)
+            scores.setdefault(key(trial.settings), []).append(trial.retention)
     means = [(statistics.fmean(kept), json.loads(settings)) for settings, kept in scores.items()]
     return sorted(means, key=lambda pair: -pair[0])
 
@@ -110,8 +115,8 @@ def tune(
     console = Console()
     run(jobs, partial(append, arguments.out), workers=arguments.jobs, console=console)
     # Trials of an earlier grid, in another storage say, are no measure for those of this one.
-    grid = [json.dumps(candidate.described) for candidate in wanted]
-    trials = [trial for trial in read(arguments.out) if json.dumps(trial.settings) in grid]
+    grid = [key(candidate.described) for candidate in wanted]
+    trials = [trial for trial in read(arguments.out) if key(trial.settings) in grid]
     for row in rows:
         for mean, tried in ranked(trials, row.name)[:3]:
             console.print(f"{row.name}: {mean:.1f} %", {key: tried[key] for key in ("settings", "code", "training")})

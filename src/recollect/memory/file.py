@@ -83,7 +83,8 @@ class Change:
     """What is to be written.
 
     Parts, of which those that are not given stay as they are, since someone else keeps them in the file. Of the records
-    either a patch or all segments that changed since they were last written, which then take the place of all patches.
+    either a patch, empty if none changed, or all segments that changed since they were last written, which then take
+    the place of all patches.
     """
 
     parts: Mapping[str, bytes]
@@ -98,8 +99,9 @@ class Change:
         for number, data in sorted(self.segments.items()):
             segments[SUM * number : SUM * (number + 1)] = checksum_of(f"segment {number}", data)
         if self.patch is not None:
-            checksum = checksum_of(f"patch {len(before.patches) // SUM}", self.patch)
-            patches, patch_bytes = before.patches + checksum, before.patch_bytes + len(self.patch)
+            patches, patch_bytes = before.patches, before.patch_bytes + len(self.patch)
+        if self.patch:
+            patches += checksum_of(f"patch {len(before.patches) // SUM}", self.patch)
         return replace(
             before,
             commits=before.commits + 1,
@@ -159,7 +161,7 @@ def _write(connection: sqlite3.Connection, home: Home, change: Change) -> Home:
         connection.executemany("REPLACE INTO segment VALUES (?, ?, ?)", segments)
         if change.patch is None:
             connection.execute("DELETE FROM patch")
-        else:
+        elif change.patch:
             row = (len(before.patches) // SUM, after.patches[-SUM:], change.patch)
             connection.execute("INSERT INTO patch VALUES (?, ?, ?)", row)
         lines = [(line.time, line.items, line.rule) for line in after.audit[len(before.audit) :]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, Protocol, Self, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -17,11 +17,12 @@ from recollect.checks import (
     TargetLike,
     as_ids,
     check_at_least,
+    check_between,
     check_images,
     check_integers,
 )
 from recollect.codecs.interface import Codec
-from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
+from recollect.memory.admission import NOT_KEPT, Admission
 from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
 from recollect.memory.coding import Coding, at_once, coder_of, decoded, encoded
@@ -30,11 +31,12 @@ from recollect.memory.file import reading
 from recollect.memory.index import PackedIndex
 from recollect.memory.interrupts import uninterrupted
 from recollect.memory.keyed import Keyed
-from recollect.memory.room import coded_index, items
+from recollect.memory.room import coded_index, items, widths_of
+from recollect.memory.rules import BY_CLASS, Rule, keyed_of, rule_of
 from recollect.memory.sampling import draw, draw_from_each_task, draw_from_task
 from recollect.memory.saved import commit, restored
 from recollect.memory.targets import ClassLabels, Targets
-from recollect.packing import Scheme, bits_for, bits_per_item
+from recollect.packing import Scheme, bits_per_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -46,10 +48,8 @@ if TYPE_CHECKING:
     from recollect.memory.file import Home
     from recollect.memory.index import Slots
 
-Rule = Literal["reservoir", "ring", "balanced", "chosen"]
 MOST_EXAMPLES = 2**63  # ids are integers of 64 bits
 MOST_TASKS = 2**32
-BY_CLASS = {"balanced", "chosen"}  # rules that keep a count for each class
 
 
 class Watcher(Protocol):
@@ -118,12 +118,8 @@ class Memory:
         if classes is not None and targets is not None:
             raise ValueError(f"classes={classes} and {type(targets).__name__} are given: accepted is one of them")
         self.targets: Targets = targets or ClassLabels(256 if classes is None else classes)
-        self.tasks = check_at_least("tasks", tasks, 1)
-        if self.tasks > MOST_TASKS:
-            raise ValueError(f"tasks={tasks}: accepted are 1 to {MOST_TASKS}")
-        self.examples = None if examples is None else check_at_least("examples", examples, 1)
-        if self.examples is not None and self.examples > MOST_EXAMPLES:
-            raise ValueError(f"examples={examples}: accepted are 1 to {MOST_EXAMPLES}")
+        self.tasks = check_between("tasks", tasks, 1, MOST_TASKS)
+        self.examples = None if examples is None else check_between("examples", examples, 1, MOST_EXAMPLES)
         if admission in BY_CLASS and not self.classes:
             raise ValueError(
                 f"admission={admission!r} counts classes, which {type(targets).__name__} are not: "
@@ -136,56 +132,24 @@ class Memory:
         # Two generators, so that sampling does not change what is admitted.
         seeds = np.random.SeedSequence(check_at_least("seed", seed, 0)).spawn(2)
         self._admission_rng, self._sample_rng = (np.random.Generator(np.random.PCG64(child)) for child in seeds)
-        widths = self.widths(codec, self.targets, self.tasks, scheme, self.examples)
+        widths = widths_of(codec, self.targets, self.tasks, self.examples, scheme)
         room = {"capacity": capacity, "capacity_bits": capacity_bits, "code_bits": code_bits}
         self.capacity = 0  # where it is not known
         self._index: PackedIndex | CodedIndex
         self._admission: Admission | Keyed
         if scheme == "entropy":
             self._index = coded_index(room, coder_of(codec), widths)
-            self._admission = self._keyed(admission, self._index)
+            self._admission = keyed_of(admission, self._index, self._admission_rng)
         else:
             self.capacity = items(room, widths)
             self._index = PackedIndex(self.capacity, **widths)
-            self._admission = self._rule(admission, self._index)
+            self._admission = rule_of(admission, self.capacity, self.classes, self._index)
         self.seen = 0
         self.audit: tuple[Erasure, ...] = ()
         self.watchers: WeakSet[Watcher] = WeakSet()  # are told when items were forgotten
         self._home: Home | None = None  # where it was last committed
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
         self._seen_at_home = 0
-
-    @staticmethod
-    def widths(
-        codec: Codec, targets: Targets, tasks: int, scheme: Coding, examples: int | None = None
-    ) -> dict[str, int]:
-        """Bits of a record, by kind; by entropy those of a code while nothing is learned."""
-        fixed: Scheme = "radix" if scheme == "entropy" else scheme
-        return {
-            "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=fixed),
-            "label_bits": targets.bits,
-            "task_bits": bits_for(tasks),
-            "id_bits": 64 if examples is None else bits_for(examples),
-        }
-
-    def _rule(self, name: str, index: PackedIndex) -> Admission:
-        match name:
-            case "reservoir":
-                return Reservoir(self.capacity, index)
-            case "ring":
-                return Ring(self.capacity, index)
-            case "balanced":
-                return Balanced(self.capacity, self.classes, index)
-            case "chosen":
-                return Chosen(self.capacity, self.classes, index)
-            case _:
-                raise ValueError(f"admission={name!r}: accepted are {', '.join(map(repr, get_args(Rule)))}")
-
-    def _keyed(self, name: str, index: CodedIndex) -> Keyed:
-        if name not in {"reservoir", "balanced"}:
-            raise ValueError(f"admission={name!r} with scheme='entropy': accepted are 'reservoir' and 'balanced'")
-        salt = int(self._admission_rng.integers(2**64, dtype=np.uint64))
-        return Keyed(index, salt, by_class=name == "balanced")
 
     def __len__(self) -> int:
         return self._admission.held

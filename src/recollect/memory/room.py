@@ -1,4 +1,4 @@
-"""How much a memory may hold: so many items, or as many as fit so many bits."""
+"""How wide a record is, and how much a memory may hold: so many items, or as many as fit so many bits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,30 @@ from recollect.budget import BudgetError
 from recollect.checks import check_at_least
 from recollect.memory.coded_index import Budget, CodedIndex
 from recollect.memory.index import PackedIndex
+from recollect.packing import bits_for, bits_per_item
 
 if TYPE_CHECKING:
+    from recollect.codecs.interface import Codec
     from recollect.memory.coder import Coder
+    from recollect.memory.coding import Coding
+    from recollect.memory.targets import Targets
+    from recollect.packing import Scheme
 
 Room = Mapping[str, int | None]  # capacity, capacity_bits or code_bits, of which one is given
+
+
+ENDLESS = 64  # bits of an id in a stream that may have no end
+
+
+def widths_of(codec: Codec, targets: Targets, tasks: int, examples: int | None, scheme: Coding) -> dict[str, int]:
+    """Bits of a record, by kind; by entropy those of a code while nothing is learned."""
+    fixed: Scheme = "radix" if scheme == "entropy" else scheme
+    return {
+        "code_bits": bits_per_item(variables=codec.variables, categories=codec.categories, scheme=fixed),
+        "label_bits": targets.bits,
+        "task_bits": bits_for(tasks),
+        "id_bits": ENDLESS if examples is None else bits_for(examples),
+    }
 
 
 def items(room: Room, widths: dict[str, int]) -> int:

@@ -14,6 +14,7 @@ from torch import nn
 from recollect.memory import file
 from recollect.memory.coded_index import CodedIndex
 from recollect.memory.index import PackedIndex
+from recollect.memory.room import widths_of
 from recollect.memory.targets import ClassLabels, targets_described, targets_rebuilt
 from recollect.packing import blocks
 from recollect.rebuild import Plain, described, known, rebuilt
@@ -145,7 +146,7 @@ def built(
     if settings["scheme"] == "entropy":
         settings |= {"capacity": None, **state["budget"]}
     else:
-        widths = kind.widths(codec, targets, settings["tasks"], settings["scheme"], settings["examples"])
+        widths = widths_of(codec, targets, settings["tasks"], settings["examples"], settings["scheme"])
         _check_sizes(settings, state["counts"], targets, widths, length)
     memory = kind(codec, targets=targets, **settings)
     index = memory._index

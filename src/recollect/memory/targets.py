@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from recollect.checks import check_at_least, check_integers
+from recollect.checks import check_at_least, check_between, check_integers
 from recollect.memory.index import integer_rows
 from recollect.packing import bits_for
 from recollect.rebuild import described, rebuildable, rebuilt
@@ -35,9 +35,7 @@ class ClassLabels:
     """Labels 0 to classes - 1 in ceil(log2 classes) bits: what a memory keeps by default."""
 
     def __init__(self, classes: int) -> None:
-        self.classes = check_at_least("classes", classes, 1)
-        if classes > MOST_CLASSES:
-            raise ValueError(f"classes={classes}: accepted are 1 to {MOST_CLASSES}")
+        self.classes = check_between("classes", classes, 1, MOST_CLASSES)
         self.bits = bits_for(self.classes)
 
     def check(self, y: TargetLike, count: int) -> npt.NDArray[np.int64]:
