@@ -48,3 +48,6 @@ def test_rows_with_fewer_seeds_are_named(tmp_path: Path):
     assert "of 2 to 3 seeds" in text
     assert "2 of 3 seeds so far: Replay Real Storage 100. Not yet run: " in text
     assert ", EwC, " in text
+    found, missing = recorded(table1.EXPERIMENT, tmp_path)
+    alone = [summary for summary in found if summary.row.name != "Online"]
+    assert "2 of 3 seeds so far. Not yet run" in block(table1.EXPERIMENT, alone, missing)  # that is all there is

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import recollect as rc
-from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.against_storage import BILLS, AgainstStorage
+from recollect.lab.continual import ContinualProfile, ContinualRow
 from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketched
 
 STORAGE = 20
@@ -53,7 +54,7 @@ ROWS = (
     autoencoder("normalised, codes not drawn, averaged", normalised=True, stochastic=False, averaging=0.995),
 )
 
-EXPERIMENT = Continual(
+EXPERIMENT = AgainstStorage(
     name="ablation",
     title="The parts of a memory of sketches: MNIST-Rotations in the storage of 20 images",
     answers="What is each part worth?",
@@ -65,6 +66,7 @@ EXPERIMENT = Continual(
         "standard": ContinualProfile(name="standard", seeds=3),
     },
     notes=(
+        BILLS,
         f"All in {STORAGE * IMAGE:,} bits, with the training of the frontier. A row of the first block has all parts "
         "of the rows above it; those of the others differ from the last of them, but for encoders that learn.",
     ),

@@ -69,11 +69,12 @@ def accuracy_by_task(found: Sequence[Summary[ContinualRow, ContinualRun]]) -> Fi
     """What is known of each task after the last one, averaged over seeds: forgetting is the slope to the left."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
-    for number, summary in enumerate(found):
+    look_of = looks(summary.row for summary in found)
+    for summary in found:
         each = zip(*(run.accuracy[-1] for run in summary.runs), strict=True)
         accuracies = [statistics.fmean(values) for values in each]
         tasks = range(1, len(accuracies) + 1)
-        axes.plot(tasks, accuracies, "o-", color=f"C{number}", label=summary.row.name, markersize=4)
+        axes.plot(tasks, accuracies, label=summary.row.name, **look_of[summary.row.name].drawn)
         axes.set_xticks(tasks)
     axes.set(xlabel="task, in the order of the stream", ylabel="test accuracy after the last task, %", ylim=(0, 100))
     axes.grid(alpha=0.2)

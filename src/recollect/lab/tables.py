@@ -100,12 +100,14 @@ def machine(found: list[Summary[Any, Any]]) -> str:
 
 
 def seeds_left(experiment: AnyExperiment, found: list[Summary[Any, Any]]) -> list[str]:
-    """Which rows have fewer seeds so far than they are to have."""
+    """Which rows have fewer seeds so far than they are to have; their names, unless these are all."""
     behind: dict[str, list[str]] = {}
-    for row, runs in ((summary.row, len(summary.runs)) for summary in recorded_once(found)):
+    once = recorded_once(found)
+    for row, runs in ((summary.row, len(summary.runs)) for summary in once):
         if runs < (wanted := len(experiment.profiles["standard"].seeds_of(row))):
             behind.setdefault(f"{runs} of {wanted} seeds so far", []).append(row.name)
-    return [f"{seeds}: {', '.join(names)}." for seeds, names in behind.items()]
+    named = {seeds: f": {', '.join(names)}" if len(names) < len(once) else "" for seeds, names in behind.items()}
+    return [f"{seeds}{names}." for seeds, names in named.items()]
 
 
 def rendered(document: str, texts: dict[str, str]) -> str:
