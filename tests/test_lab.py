@@ -23,6 +23,7 @@ from rich.console import Console
 import recollect as rc
 from recollect.lab import continual, results, runner, tuning
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
+from recollect.lab.environment import revision
 from recollect.lab.experiment import AnyExperiment, Row
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.job import CPU, Job
@@ -79,7 +80,7 @@ def test_a_run_records_what_was_done(tmp_path: Path):
         assert run.row in said
         assert len(run.untrained) == 3
         assert run.examples_per_second == pytest.approx(90 / run.seconds, rel=0.01)
-        assert {"torch", "cpu", "threads", "device"} <= set(run.environment)
+        assert {"torch", "revision", "cpu", "threads", "device"} <= set(run.environment)
     online, offline, replay, ewc = (runs[name] for name in ("online", "offline", "replay", "ewc"))
     assert [len(line) for line in online.accuracy] == [3, 3, 3]
     assert online.backward_transfer == pytest.approx(backward_transfer(online.accuracy))
@@ -277,6 +278,22 @@ def test_workers_end_when_their_command_is_killed(tmp_path: Path):
     before = len([*tmp_path.rglob("seed*.json")])
     process.communicate(timeout=60)  # which waits until all that have its pipes are gone
     assert len([*tmp_path.rglob("seed*.json")]) <= before + 1  # both were in the middle of a run
+
+
+def test_a_run_says_which_code_made_it(tmp_path: Path):
+    def git(*words: str) -> str:
+        config = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        command = ["git", "-C", str(tmp_path), *config, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert revision(tmp_path / "installed") == ""
+    git("init", "--quiet")
+    (tmp_path / "code.py").write_text("x = 1")
+    git("add", "code.py")
+    git("commit", "--quiet", "--message", "One")
+    assert revision(tmp_path) == git("rev-parse", "--short=12", "HEAD")
+    (tmp_path / "code.py").write_text("x = 2")
+    assert revision(tmp_path) == git("rev-parse", "--short=12", "HEAD") + "-dirty"
 
 
 def test_tuning_goes_on_where_it_was_stopped(tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,15 +13,30 @@ import torch
 import recollect
 
 
+def revision(checkout: Path) -> str:
+    """The commit that a checkout is at, and whether it was changed since; nothing where there is no checkout."""
+    if not (checkout / ".git").exists():
+        return ""
+    try:
+        command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+REVISION = revision(Path(recollect.__file__).parents[2])  # when the code is loaded: it may change while a run goes on
+
+
 def environment() -> dict[str, str | int]:
     """Versions, processor and threads, and today's date.
 
     >>> sorted(environment())
-    ['cpu', 'date', 'numpy', 'python', 'recollect', 'threads', 'torch']
+    ['cpu', 'date', 'numpy', 'python', 'recollect', 'revision', 'threads', 'torch']
     """
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "recollect": recollect.__version__,
+        "revision": REVISION,
         "torch": torch.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
