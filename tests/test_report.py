@@ -20,7 +20,7 @@ from rich.console import Console
 
 import recollect as rc
 from commands import call
-from recollect.lab import ageing, experiments, panels, results, runner, sheet, svg
+from recollect.lab import ageing, experiments, panels, results, runner, sheet, stream_pictures, svg, table2
 from recollect.lab.codec_experiment import CodecExperiment, CodecProfile, CodecRow
 from recollect.lab.codec_run import CodecRun
 from recollect.lab.experiment import AnyExperiment
@@ -289,3 +289,14 @@ def test_the_table_of_ageing_has_the_errors_of_the_last_task(folder: Path):
     assert len(cells) == len(ageing.EXPERIMENT.columns)
     assert [float(cell) for cell in cells[2:]] == pytest.approx(expected, abs=1e-4)
     assert ageing.EXPERIMENT.as_json(learned.row, learned.runs)["ageing"]["held"] == pytest.approx(held.tolist())
+
+
+def test_a_block_of_runs_that_were_drawn_is_not_drawn_again():
+    experiment = table2.EXPERIMENT
+    profile = experiment.profiles["standard"]
+    found = results.summaries(ROOT / "results", experiment, profile, experiment.chosen(profile))
+    blocks = {summary.row.block for summary in found}
+    assert {table2.SAME, table2.AS_IT_IS} <= blocks
+    titles = [panel.title for picture in stream_pictures.pictures(found, table2.IMAGE) for panel in picture.panels]
+    assert not any(table2.SAME in title for title in titles)
+    assert any(table2.AS_IT_IS in title for title in titles)  # runs of its own

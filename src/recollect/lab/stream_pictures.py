@@ -46,7 +46,7 @@ def pictures(found: Found, example: int) -> list[Picture]:
 
 def _over_tasks(found: Found) -> Picture:
     panels = []
-    for block, rows in by_block([summary for summary in found if len(summary.runs[0].accuracy) > 1]):
+    for block, rows in _blocks([summary for summary in found if len(summary.runs[0].accuracy) > 1]):
         for storage, sharing in _by_storage(rows).items():
             title = f"{block}, {_images(storage)}" if block else _images(storage)
             panels.append(_curves(sharing, storage, title, _so_far, "accuracy on the tasks so far, %"))
@@ -75,7 +75,7 @@ def _matrices(found: Found) -> Picture:
 
 def _against_storage(found: Found, example: int) -> Picture:
     panels = []
-    for block, rows in by_block(found):
+    for block, rows in _blocks(found):
         for title, count in counts(example).items():
             if any(count(summary.runs[0]) for summary in rows):
                 panels.append(_points(rows, f"{block}: {title}" if block else title, count))
@@ -147,6 +147,12 @@ def _last_ages(run: ContinualRun, kind: str) -> list[float | None]:
     """Errors by task after the last one; None for a task of which nothing is held."""
     lines = run.ageing.get(kind, [])
     return lines[-1] if lines else []
+
+
+def _blocks(found: Found) -> list[tuple[str, Found]]:
+    """The blocks of a table, without those that only show runs of others once more."""
+    once = {summary.row.name for summary in recorded_once(found)}
+    return [(block, rows) for block, rows in by_block(found) if any(summary.row.name in once for summary in rows)]
 
 
 def _by_storage(rows: Found) -> dict[int | None, Found]:
