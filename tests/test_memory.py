@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -352,6 +352,15 @@ class Interrupted:
         self.write(*args)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C is an exception, also where the tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("scheme", ["radix", "entropy"])
 def test_an_interrupt_waits_until_records_are_whole(scheme: Coding, monkeypatch: pytest.MonkeyPatch):
     codec = ResizedPixels((1, 8, 8), size=(4, 4), bits=2)
