@@ -51,7 +51,7 @@ def settings(row: ContinualRow) -> list[ContinualRow]:
         return tuning.grid(row, learning_rate=RATES[:3], strength=(0.3, 1.0))
     if row.learner is rc.GEM:
         # Of 60 real images nine are left, with which nothing is better than learning without a memory.
-        if storage != (200 if row.codec is rc.RawPixels else 60) or row.codec in (rc.ResizedPixels, rc.JPEG):
+        if storage != {rc.RawPixels: 200, rc.DiscreteAutoencoder: 60}.get(row.codec):
             return []
         return tuning.grid(row, learning_rate=RATES[1:3], memory_strength=(0.1, 0.5))
     tried = []

@@ -119,4 +119,4 @@ def tune(
     trials = [trial for trial in read(arguments.out) if key(trial.settings) in grid]
     for row in rows:
         for mean, tried in ranked(trials, row.name)[:3]:
-            console.print(f"{row.name}: {mean:.1f} %", {key: tried[key] for key in ("settings", "code", "training")})
+            console.print(f"{row.name}: {mean:.1f} %", {name: tried[name] for name in ("settings", "code", "training")})
