@@ -245,7 +245,7 @@ def test_a_figure_in_a_page_has_its_ink_and_font_and_names_of_its_own():
 
 def test_the_recorded_runs_of_the_project_fit_a_small_page(tmp_path: Path):
     call("report", ROOT / "results", "--out", tmp_path / "report.html")
-    assert (tmp_path / "report.html").stat().st_size < 20_000_000  # a row of photographs shows 0.2 MB of recollections
+    assert (tmp_path / "report.html").stat().st_size < 13_000_000  # a row of photographs shows 0.2 MB of recollections
     Page((tmp_path / "report.html").read_text())
 
 

@@ -93,7 +93,8 @@ def _section(folder: Path, experiment: AnyExperiment, profile: Profile, found: l
         columns=(*experiment.columns, "seeds", "a run took"),
         blocks=[(block, [_line(experiment, summary) for summary in rows]) for block, rows in by_block(found)],
         pictures=[*_drawn(name, experiment, found)],
-        gallery=[*_gallery(folder, found)],
+        # Where runs are another experiment's, its section has them.
+        gallery=[*_gallery(folder, found)] if experiment.home == experiment.name else [],
         facts=_facts(folder, experiment, profile, found),
     )
 
