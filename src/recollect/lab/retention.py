@@ -119,7 +119,7 @@ def row(kind: str, storage: int, memory: Settings) -> ContinualRow:
 
 
 STANDARD = ContinualProfile(
-    name="standard", seeds=1, tasks=FIRST + 10, train_examples=2500, test_examples=500, matrix_examples=100
+    name="standard", seeds=1, tasks=FIRST + 5, train_examples=2500, test_examples=500, matrix_examples=100
 )
 EXPERIMENT = Retention(
     name="retention",
