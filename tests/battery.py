@@ -72,6 +72,9 @@ LEARNERS["replay-averaged"] = lambda: rc.Replay(
 LEARNERS["gem-averaged"] = lambda: rc.GEM(
     mlp(), gem(rc.RawPixels(SHAPE), "ring").module, memory_batch=2, batch_size=5, averaging=0.9
 )
+LEARNERS["gem-together"] = lambda: rc.GEM(
+    resnet(), gem(rc.RawPixels(SHAPE), "ring").module, memory_batch=2, batch_size=5, together=True
+)
 LEARNERS["icarl-averaged"] = lambda: rc.ICaRL(
     resnet(), icarl(rc.RawPixels(SHAPE), mlp()).module, exemplars=10, memory_batch=2, batch_size=5, averaging=0.9
 )

@@ -11,6 +11,7 @@ from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
 from recollect.learners.projection import multipliers
+from recollect.learners.together import check_layers, parts_of_gradient
 from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
@@ -38,6 +39,9 @@ class GEM(Learner):
         memory_batch: memories of each past task that its gradient is taken of, drawn anew for every step; all by
             default, as in the paper.
         batch_size: recollections that join the new examples when the codec rehearses.
+        together: whether new examples and memories go through the model together, so that batch normalisation has the
+            statistics of all of them, as in `Replay`. If not, each group is normalised by itself, as in GEM's code, by
+            which few memories of each task keep less.
         averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
             model as it is. Not in the paper.
 
@@ -59,6 +63,7 @@ class GEM(Learner):
         memory_strength: float = 0.5,
         memory_batch: int | None = None,
         batch_size: int = 25,
+        together: bool = False,
         averaging: float = 0.0,
     ) -> None:
         super().__init__(model, learning_rate, averaging=averaging)
@@ -67,6 +72,9 @@ class GEM(Learner):
         self.memory_strength = check_number("memory_strength", memory_strength, above=0, or_equal=True)
         self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
+        self.together = together
+        if together:
+            check_layers(model)
 
     @property
     def memory(self) -> Memory:
@@ -96,7 +104,8 @@ class GEM(Learner):
         if self._takes_task:
             inputs.append(torch.cat([t, past.task]))
         self._set_training()
-        gradients = gradients_of_groups(self.model, inputs, torch.cat([y, past.y]), sizes)
+        gradients_of = parts_of_gradient if self.together else gradients_of_groups
+        gradients = gradients_of(self.model, inputs, torch.cat([y, past.y]), sizes)
         step = gradients.combined(self._shares(gradients))
         self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])
 

@@ -1,0 +1,113 @@
+"""The gradient of groups that go through a model together, taken apart by the group that each part comes from.
+
+With batch normalisation the loss of a group depends on all examples of the batch, so that its own gradient would take a
+pass over all of them. One pass for all groups gives the gradient of the sum of their losses, which for every layer is a
+sum over examples; the part of a group is the sum over its own. Without batch normalisation that is its gradient.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn.grad import conv2d_weight
+
+from recollect.learners.gradients import Matrices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Normalisation = nn.BatchNorm1d | nn.BatchNorm2d
+Layer = nn.Linear | nn.Conv2d | Normalisation
+LAYERS = (nn.Linear, nn.Conv2d, nn.BatchNorm1d, nn.BatchNorm2d)
+Call = tuple[Layer, torch.Tensor, GradientEdge]  # what a layer was given, and where its output comes from
+
+
+def parts_of_gradient(
+    model: nn.Module, inputs: Sequence[torch.Tensor], y: torch.Tensor, sizes: Sequence[int]
+) -> Matrices:
+    """The parts of the gradient of all groups' mean cross entropies; ``inputs`` are the model's, group after group.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    >>> parts_of_gradient(model, [torch.rand(5, 1, 2, 2)], torch.arange(5) % 3, sizes=[2, 3]).gram().shape
+    torch.Size([2, 2])
+    """
+    calls: list[Call] = []
+    hooks = [layer.register_forward_hook(partial(_called, calls)) for layer in check_layers(model)]
+    try:
+        logits = model(*inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    lengths = torch.tensor(sizes, device=logits.device)
+    loss = (1 / lengths).repeat_interleave(lengths) @ F.cross_entropy(logits, y, reduction="none")
+    slopes = torch.autograd.grad(loss, [edge for *_, edge in calls], materialize_grads=True)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    found = {parameter: parameter.new_zeros(len(sizes), parameter.numel()) for parameter in trained}
+    for (layer, x, _), slope in zip(calls, slopes, strict=True):
+        weighed = _normal(layer, x) if isinstance(layer, Normalisation) else x
+        for group, given in enumerate(zip(weighed.split(list(sizes)), slope.split(list(sizes)), strict=True)):
+            for parameter, part in _parts(layer, *given):
+                found[parameter][group] += part.flatten()
+    return Matrices(list(found.values()))
+
+
+def check_layers(model: nn.Module) -> list[Layer]:
+    """The layers that are trained. A model with other parameters, whose gradient has no known parts, is refused."""
+    layers = [layer for layer in model.modules() if _has_parts(layer)]
+    known = {id(parameter) for layer in layers for parameter in _trained(layer).values()}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and id(parameter) not in known:
+            raise TypeError(
+                f"together=True and {name} of a {type(model).__name__}: accepted are parameters of "
+                f"{', '.join(layer.__name__ for layer in LAYERS)}, of convolutions with zeros for padding"
+            )
+    return layers
+
+
+def _has_parts(layer: nn.Module) -> TypeGuard[Layer]:
+    """Whether a layer does no more than its kind does."""
+    return (
+        type(layer) in LAYERS
+        and not (isinstance(layer, nn.Conv2d) and (isinstance(layer.padding, str) or layer.padding_mode != "zeros"))
+        and not (layer._forward_hooks or layer._forward_pre_hooks)
+        and bool(_trained(layer))
+    )
+
+
+def _trained(layer: nn.Module) -> dict[str, nn.Parameter]:
+    own = layer.named_parameters(recurse=False)
+    return {name: parameter for name, parameter in own if parameter.requires_grad}
+
+
+def _called(calls: list[Call], layer: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+    """Note a call. What comes later may change the output in place, but not where it came from."""
+    calls.append((layer, given[0].detach(), get_gradient_edge(output)))
+
+
+def _normal(layer: Normalisation, x: torch.Tensor) -> torch.Tensor:
+    """What the layer weighs: its input, normalised."""
+    if layer.training or layer.running_mean is None:
+        return F.batch_norm(x, None, None, training=True, eps=layer.eps)
+    return F.batch_norm(x, layer.running_mean, layer.running_var, eps=layer.eps)
+
+
+def _parts(layer: Layer, x: torch.Tensor, slope: torch.Tensor) -> Iterator[tuple[nn.Parameter, torch.Tensor]]:
+    """What some examples add to the gradient of each parameter, from what was weighed and the slope at the output."""
+    trained = _trained(layer)
+    others = [dim for dim in range(slope.ndim) if dim != (slope.ndim - 1 if isinstance(layer, nn.Linear) else 1)]
+    if "bias" in trained:
+        yield trained["bias"], slope.sum(others)
+    if "weight" not in trained:
+        return
+    if isinstance(layer, nn.Linear):
+        yield trained["weight"], slope.flatten(0, -2).T @ x.flatten(0, -2)
+    elif isinstance(layer, nn.Conv2d):
+        moved = (layer.stride, layer.padding, layer.dilation, layer.groups)
+        yield trained["weight"], conv2d_weight(x, layer.weight.shape, slope, *moved)  # pyright: ignore[reportArgumentType] - pairs, too
+    else:
+        yield trained["weight"], (slope * x).sum(others)
