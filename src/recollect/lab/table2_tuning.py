@@ -41,7 +41,7 @@ def shared(row: ContinualRow) -> ContinualRow:
 
 
 def settings(row: ContinualRow) -> list[ContinualRow]:
-    """The row with every setting. GEM with small pictures and JPEG takes what is best with recollections."""
+    """The row with every setting. GEM with recollections and JPEG takes what is best with the others."""
     storage = row.storage or 0
     if row.block:  # a row of above once more
         return []
@@ -51,9 +51,9 @@ def settings(row: ContinualRow) -> list[ContinualRow]:
         return tuning.grid(row, learning_rate=RATES[:3], strength=(0.3, 1.0))
     if row.learner is rc.GEM:
         # Of 60 real images nine are left, with which nothing is better than learning without a memory.
-        if storage != {rc.RawPixels: 200, rc.DiscreteAutoencoder: 60}.get(row.codec):
+        if storage != {rc.RawPixels: 200, rc.ResizedPixels: 60}.get(row.codec):
             return []
-        return tuning.grid(row, learning_rate=RATES[1:3], memory_strength=(0.1, 0.5))
+        return tuning.grid(row, learning_rate=RATES[1:3], memory_strength=(0.1, 0.5, 1.0))
     tried = []
     if row.codec is rc.ResizedPixels:
         tried += [replace(row, **pixelated(storage, *code)) for code in PIXELS[storage]]

@@ -19,7 +19,7 @@ from torch.nn.grad import conv2d_weight
 from recollect.learners.gradients import Matrices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 Normalisation = nn.BatchNorm1d | nn.BatchNorm2d
 Layer = nn.Linear | nn.Conv2d | Normalisation
@@ -46,14 +46,19 @@ def parts_of_gradient(
     lengths = torch.tensor(sizes, device=logits.device)
     loss = (1 / lengths).repeat_interleave(lengths) @ F.cross_entropy(logits, y, reduction="none")
     slopes = torch.autograd.grad(loss, [edge for *_, edge in calls], materialize_grads=True)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    found = {parameter: parameter.new_zeros(len(sizes), parameter.numel()) for parameter in trained}
+    found: dict[nn.Parameter, torch.Tensor] = {}
     for (layer, x, _), slope in zip(calls, slopes, strict=True):
         weighed = _normal(layer, x) if isinstance(layer, Normalisation) else x
-        for group, given in enumerate(zip(weighed.split(list(sizes)), slope.split(list(sizes)), strict=True)):
-            for parameter, part in _parts(layer, *given):
-                found[parameter][group] += part.flatten()
-    return Matrices(list(found.values()))
+        if isinstance(layer, nn.Conv2d) and len(sizes) * layer.weight.numel() > x.numel():
+            # Weights come in the layout of maps and end as rows: what is smaller is laid out anew.
+            weighed, slope = weighed.contiguous(), slope.contiguous()  # noqa: PLW2901
+        groups = zip(weighed.split(list(sizes)), slope.split(list(sizes)), strict=True)
+        rows = [_parts(layer, *group) for group in groups]
+        for parameter in rows[0]:
+            parts = torch.stack([row[parameter] for row in rows])
+            found[parameter] = found[parameter] + parts if parameter in found else parts  # a layer may be there twice
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return Matrices([found[parameter].flatten(1) for parameter in trained])
 
 
 def check_layers(model: nn.Module) -> list[Layer]:
@@ -96,18 +101,19 @@ def _normal(layer: Normalisation, x: torch.Tensor) -> torch.Tensor:
     return F.batch_norm(x, layer.running_mean, layer.running_var, eps=layer.eps)
 
 
-def _parts(layer: Layer, x: torch.Tensor, slope: torch.Tensor) -> Iterator[tuple[nn.Parameter, torch.Tensor]]:
+def _parts(layer: Layer, x: torch.Tensor, slope: torch.Tensor) -> dict[nn.Parameter, torch.Tensor]:
     """What some examples add to the gradient of each parameter, from what was weighed and the slope at the output."""
-    trained = _trained(layer)
+    found, trained = {}, _trained(layer)
     others = [dim for dim in range(slope.ndim) if dim != (slope.ndim - 1 if isinstance(layer, nn.Linear) else 1)]
     if "bias" in trained:
-        yield trained["bias"], slope.sum(others)
+        found[trained["bias"]] = slope.sum(others)
     if "weight" not in trained:
-        return
+        return found
     if isinstance(layer, nn.Linear):
-        yield trained["weight"], slope.flatten(0, -2).T @ x.flatten(0, -2)
+        part = slope.flatten(0, -2).T @ x.flatten(0, -2)
     elif isinstance(layer, nn.Conv2d):
         moved = (layer.stride, layer.padding, layer.dilation, layer.groups)
-        yield trained["weight"], conv2d_weight(x, layer.weight.shape, slope, *moved)  # pyright: ignore[reportArgumentType] - pairs, too
+        part = conv2d_weight(x, layer.weight.shape, slope, *moved)  # pyright: ignore[reportArgumentType] - pairs, too
     else:
-        yield trained["weight"], (slope * x).sum(others)
+        part = (slope * x).sum(others)
+    return found | {trained["weight"]: part}
