@@ -7,10 +7,13 @@ stream, in all of the storage, and not on the first tasks on which all else is t
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import recollect as rc
 from recollect.lab import omniglot, table2, tuning
-from recollect.lab.continual import ContinualProfile, ContinualRow
+
+if TYPE_CHECKING:
+    from recollect.lab.continual import ContinualProfile, ContinualRow
 
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
