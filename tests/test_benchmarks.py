@@ -18,6 +18,13 @@ def resnet() -> ResNet18:
     return ResNet18([range(10)] * 3, classes=10)
 
 
+GEM_CASES = [
+    ("MLP", MLP, (1, 28, 28), 5, False),
+    ("ResNet-18", resnet, (3, 16, 16), 5, False),
+    ("ResNet-18", resnet, (3, 16, 16), 5, True),
+]
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark"])
@@ -29,7 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entropy, "EXAMPLES", 100)
     monkeypatch.setattr(replay, "MODELS", [("MLP", MLP, (1, 28, 28), 2, 1), ("ResNet-18", resnet, (3, 8, 8), 2, 1)])
     monkeypatch.setattr(gem, "TASKS", 2)
-    monkeypatch.setattr(gem, "CASES", [("MLP", MLP, (1, 28, 28), 5), ("ResNet-18", resnet, (3, 16, 16), 5)])
+    monkeypatch.setattr(gem, "CASES", GEM_CASES)
     monkeypatch.setattr(codec, "CODES", ((codec.CIFAR, 8, 2, 4),))
     monkeypatch.setattr(codec, "SIZE", 16)
     monkeypatch.setattr(commit, "ITEMS", 300)
