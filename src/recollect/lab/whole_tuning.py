@@ -1,7 +1,7 @@
-"""What painters are worth to recollections of photographs and drawings: ``python -m recollect.lab.painter_tuning``.
+"""What shows only over a whole stream, in all of the storage: ``python -m recollect.lab.whole_tuning``.
 
-A painter takes room that every memory of its kind pays once, and long to learn: what it is worth shows over the whole
-stream, in all of the storage, and not on the first tasks on which all else is tried.
+All else is tried on the first tasks. But a painter, whose room every memory of its kind pays once, takes long to learn;
+and a step of GEM has a share of each past task, so that with many of them it may be too large.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
+RATES = (0.01, 0.03)
+STRENGTHS = (0.5, 1.0)
 
 
 def whole(profile: ContinualProfile) -> ContinualProfile:
@@ -32,10 +34,14 @@ def whole(profile: ContinualProfile) -> ContinualProfile:
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """A row with and without a painter. Rows of several steps take what is best with one."""
-    if row.codec not in {rc.Cosines, rc.Sketch} or row.settings["steps"] > 1:
+    """A row with and without a painter; of GEM small pictures in the storage of 20 images, for all of its rows."""
+    if row.block:  # a row of above once more
         return []
-    return [replace(row, code=row.code | {"filters": filters}) for filters in FILTERS]
+    if row.learner is rc.GEM and row.codec is rc.ResizedPixels and row.storage == 20:
+        return tuning.grid(row, learning_rate=RATES, memory_strength=STRENGTHS)
+    if row.codec in {rc.Cosines, rc.Sketch} and row.settings["steps"] == 1:  # rows of more take what is best with one
+        return [replace(row, code=row.code | {"filters": filters}) for filters in FILTERS]
+    return []
 
 
 if __name__ == "__main__":
