@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
 RATES = (0.01, 0.03)
-STRENGTHS = (0.5, 1.0)
 
 
 def whole(profile: ContinualProfile) -> ContinualProfile:
@@ -38,7 +37,7 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     if row.block:  # a row of above once more
         return []
     if row.learner is rc.GEM and row.codec is rc.ResizedPixels and row.storage == 20:
-        return tuning.grid(row, learning_rate=RATES, memory_strength=STRENGTHS)
+        return tuning.grid(row, learning_rate=RATES)
     if row.codec in {rc.Cosines, rc.Sketch} and row.settings["steps"] == 1:  # rows of more take what is best with one
         return [replace(row, code=row.code | {"filters": filters}) for filters in FILTERS]
     return []
