@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
-RATES = (0.01, 0.03)
+RATES = (0.003, 0.01)
 
 
 def whole(profile: ContinualProfile) -> ContinualProfile:
