@@ -75,18 +75,17 @@ COSINES = {10: (6, 1.0, 31), 50: (12, 0.8, 31), 200: (20, 0.3, 31)}
 
 
 def cosines(storage: int) -> Settings:
-    """Codes of a fixed meaning and a painter that learns, in as few bits as their frequencies allow; as many as fit."""
+    """Codes of a fixed meaning, in as few bits as the frequencies of their values allow; as many as fit."""
     return waved(storage, *COSINES[storage])
 
 
 def waved(storage: int, size: int, step: float, levels: int) -> Settings:
-    """Cosines of that kind."""
+    """Cosines of that kind. Nothing paints them: over the whole stream that was worth nothing (`lab/whole_tuning.py`)."""
     return {
         "codec": rc.Cosines,
-        "code": {"size": (size, size), "step": step, "levels": levels},
+        "code": {"size": (size, size), "step": step, "levels": levels, "filters": 0},
         "code_bits": storage * IMAGE,
         "scheme": "entropy",
-        "training": {"steps": 1, "learning_rate": 2e-3, "rehearse": "none"},
     }
 
 
@@ -158,7 +157,9 @@ REPLAY = (
 )
 SAME = "The same training for all"
 AS_IT_IS = "Without the average"
+PAINTED = "Cosines with a painter"
 BY_ITSELF = "Each group of GEM normalised by itself"
+PAINTING: Settings = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none"}
 
 
 def unaveraged(row: ContinualRow) -> ContinualRow:
@@ -166,6 +167,13 @@ def unaveraged(row: ContinualRow) -> ContinualRow:
     settings = {name: value for name, value in row.settings.items() if name != "averaging"}
     name = row.name.replace("Replay", "As is:")
     return replace(row, name=name, block=AS_IT_IS, settings=settings, paper=None, seeds=1)
+
+
+def painted(row: ContinualRow) -> ContinualRow:
+    """What a painter is worth: the same row with one, of the codec's own size."""
+    code = {name: value for name, value in row.code.items() if name != "filters"}
+    name = row.name.replace("Replay", "Painted:")
+    return replace(row, name=name, block=PAINTED, code=code, training=PAINTING, paper=None, seeds=1)
 
 
 def by_itself(row: ContinualRow) -> ContinualRow:
@@ -210,6 +218,7 @@ ROWS = (
         for row in sorted(REPLAY, key=lambda row: row.storage or 0)
     ),
     *(unaveraged(row) for row in REPLAY if row.name in {"Replay Real Storage 200", "Replay Recollections 50"}),
+    *(painted(row) for row in REPLAY if row.codec is rc.Cosines),
     *(by_itself(row) for row in GEM if row.name == "GEM Recollections 20"),
 )
 
@@ -239,6 +248,6 @@ EXPERIMENT = Continual(
     notes=(
         "Storage, in images, is that of codes or of parameters kept, as in the paper. Bits are those of an item.",
         "Resized pixels and JPEG are controls at equal bits, without learning. "
-        "Cosines and what paints them are this project's own; an item is of so many bits on average.",
+        "Cosines are this project's own; an item is of so many bits on average.",
     ),
 )

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import recollect as rc
-from recollect.lab import omniglot, table2, tuning
+from recollect.lab import frontier, omniglot, table2, tuning
 
 if TYPE_CHECKING:
     from recollect.lab.continual import ContinualProfile, ContinualRow
 
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
-RATES = (0.003, 0.01)
+RATES = (0.003, 0.01, 0.03)
 
 
 def whole(profile: ContinualProfile) -> ContinualProfile:
@@ -39,7 +39,8 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
     if row.learner is rc.GEM and row.codec is rc.ResizedPixels and row.storage == 20:
         return tuning.grid(row, learning_rate=RATES)
     if row.codec in {rc.Cosines, rc.Sketch} and row.settings["steps"] == 1:  # rows of more take what is best with one
-        return [replace(row, code=row.code | {"filters": filters}) for filters in FILTERS]
+        training = frontier.PAINTING if row.codec is rc.Sketch else table2.PAINTING
+        return [replace(row, code=row.code | {"filters": filters}, training=training) for filters in FILTERS]
     return []
 
 
