@@ -118,7 +118,7 @@ def gem(kind: str, storage: int, paper: float | None, memory: Settings) -> Conti
         paper=paper,
         learner=rc.GEM,
         settings={
-            "learning_rate": 0.01,
+            "learning_rate": 0.03,
             "memory_strength": 1.0,
             "memory_batch": 5,
             "batch_size": BATCH,
@@ -178,7 +178,8 @@ def painted(row: ContinualRow) -> ContinualRow:
 
 def by_itself(row: ContinualRow) -> ContinualRow:
     """What it costs to normalise groups as GEM's code does: the same row with that."""
-    settings = {name: value for name, value in row.settings.items() if name != "together"} | {"memory_strength": 0.5}
+    settings = {name: value for name, value in row.settings.items() if name != "together"}
+    settings |= {"learning_rate": 0.01, "memory_strength": 0.5}
     return replace(row, name=row.name.replace("GEM", "By itself: GEM"), block=BY_ITSELF, settings=settings, paper=None)
 
 
