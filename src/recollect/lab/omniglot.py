@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import recollect as rc
@@ -45,13 +46,14 @@ def learned(storage: int) -> Settings:
     }
 
 
-# Height and width, what is white, and filters of the painter.
-SKETCHES = (18, 0.25, 32)
+# Height and width, and what is white. No painter: over the whole stream it was worth nothing (`lab/whole_tuning.py`).
+SKETCHES = (18, 0.25)
+PAINTER = 32  # its filters, in the rows that show that
 
 
-def sketches(storage: int) -> Settings:
-    """Codes of a fixed meaning, in as few bits as their neighbours allow, and a painter that learns; as many as fit."""
-    return sketched(storage, *SKETCHES)
+def sketches(storage: int, filters: int = 0) -> Settings:
+    """Codes of a fixed meaning, in as few bits as their neighbours allow; as many as fit."""
+    return sketched(storage, *SKETCHES, filters)
 
 
 def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps: int = 1) -> ContinualRow:
@@ -65,6 +67,15 @@ def replay(kind: str, storage: int, paper: float | None, memory: Settings, steps
         paper_settings={"learning_rate": 1e-3, "averaging": 0.0},
         **memory,
     )
+
+
+PAINTED = "Sketches with a painter"
+
+
+def painted(storage: int, steps: int = 1) -> ContinualRow:
+    """What a painter is worth: the row of sketches with one."""
+    row = replay("Sketches", storage, None, sketches(storage, PAINTER), steps)
+    return replace(row, name=row.name.replace("Replay", "Painted:"), block=PAINTED, seeds=1)
 
 
 EXPERIMENT = Continual(
@@ -94,6 +105,9 @@ EXPERIMENT = Continual(
         replay("Sketches", 10, None, sketches(10)),
         replay("Sketches", 50, None, sketches(50)),
         replay("Sketches", 50, None, sketches(50), steps=3),
+        painted(10),
+        painted(50),
+        painted(50, steps=3),
     ),
     profiles={
         "quick": ContinualProfile(
@@ -114,7 +128,7 @@ EXPERIMENT = Continual(
     },
     notes=(
         "Storage, in images, is that of codes, as in the paper. Bits are those of an item.",
-        "Resized pixels and JPEG are controls at equal bits, without learning. Sketches and what paints them are "
+        "Resized pixels and JPEG are controls at equal bits, without learning. Sketches are "
         "this project's own; an item is of so many bits on average.",
     ),
 )

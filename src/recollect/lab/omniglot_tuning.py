@@ -28,7 +28,7 @@ AVERAGING = (0.98, 0.99)  # what stays of the average in a step; in so few steps
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
     """Every setting that is tried for a row: the average of the model last, all else without it."""
-    if row.storage == 10 or row.settings.get("steps", 1) > 1:
+    if row.block or row.storage == 10 or row.settings.get("steps", 1) > 1:
         return []
     averaged = tuning.grid(row, averaging=AVERAGING)
     row = replace(row, settings={name: value for name, value in row.settings.items() if name != "averaging"})
