@@ -35,7 +35,6 @@ QUALITIES = (10, 50)  # of JPEG
 SKETCHES = (0.36, 0.5, 0.65)  # height and width of a sketch, to those of the image
 LEAST_CODED = 2**15  # bits in which it pays to learn what codes are like
 COSINES = (0.015, 0.025, 0.04)  # a step, as the error that it makes in one pixel if all frequencies were wrong by it
-PAINTING: dict[str, Any] = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none", "warm_up": (500, 5)}
 CODEC_TRAINING: dict[str, Any] = {"steps": 1, "learning_rate": 1e-3, "most": 10, "warm_up": (1000, 10)}
 
 
@@ -119,11 +118,11 @@ def candidates(x: torch.Tensor, bits: int, examples: int) -> list[Candidate]:
     for size in [(round(share * height), round(share * width)) for share in SKETCHES]:
         if min(size) >= 2:
             name = f"sketch of {size[0]}x{size[1]}"
-            found.append(coded("sketch", name, Sketch, {"size": size}, training=PAINTING))
+            found.append(coded("sketch", name, Sketch, {"size": size}))
     for step in COSINES:
         code = {"size": (math.ceil(height / 2), math.ceil(width / 2)), "step": step * math.sqrt(height * width)}
         name = f"cosines in steps of {step:.1%}"
-        found.append(coded("cosines", name, Cosines, code, training=PAINTING))
+        found.append(coded("cosines", name, Cosines, code))
     different = {candidate.name: candidate for candidate in found if candidate.items}
     return [*different.values()]
 
@@ -152,16 +151,7 @@ def _learned_codes(shape: tuple[int, int, int], most_bits: list[int]) -> Iterato
         yield {"variables": code.variables, "categories": code.categories}
 
 
-def _coded(
-    kind: str,
-    name: str,
-    codec: type[Any],
-    code: dict[str, Any],
-    *,
-    x: torch.Tensor,
-    bits: int,
-    training: dict[str, Any],
-) -> Candidate:
+def _coded(kind: str, name: str, codec: type[Any], code: dict[str, Any], *, x: torch.Tensor, bits: int) -> Candidate:
     """As many items as are likely to fit, each in as few bits as what is learned from the images allows."""
     shape = (x.shape[1], x.shape[2], x.shape[3])
     memory = Memory(codec(shape, **code), code_bits=2 * raw_bits(shape) * len(x), scheme="entropy")
@@ -169,7 +159,7 @@ def _coded(
     bill = memory.footprint()
     each = -(-bill.codes // len(x))
     items = max(0, bits - bill.tables) // each if bits >= LEAST_CODED else 0
-    plain = _candidate(kind, name, codec, code, shape=shape, bits=bits, training=training)
+    plain = _candidate(kind, name, codec, code, shape=shape, bits=bits)
     return replace(plain, items=items, bits_per_item=each, code_bits=bits)
 
 

@@ -159,6 +159,7 @@ SAME = "The same training for all"
 AS_IT_IS = "Without the average"
 PAINTED = "Cosines with a painter"
 BY_ITSELF = "Each group of GEM normalised by itself"
+PAINTER = 32  # its filters
 PAINTING: Settings = {"steps": 1, "learning_rate": 2e-3, "rehearse": "none"}
 
 
@@ -170,9 +171,8 @@ def unaveraged(row: ContinualRow) -> ContinualRow:
 
 
 def painted(row: ContinualRow) -> ContinualRow:
-    """What a painter is worth: the same row with one, of the codec's own size."""
-    code = {name: value for name, value in row.code.items() if name != "filters"}
-    name = row.name.replace("Replay", "Painted:")
+    """What a painter is worth: the same row with one."""
+    name, code = row.name.replace("Replay", "Painted:"), row.code | {"filters": PAINTER}
     return replace(row, name=name, block=PAINTED, code=code, training=PAINTING, paper=None, seeds=1)
 
 
