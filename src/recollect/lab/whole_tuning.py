@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
 RATES = (0.003, 0.01, 0.03)
+JPEG_RATE = 0.1
 
 
 def whole(profile: ContinualProfile) -> ContinualProfile:
@@ -33,11 +34,16 @@ def whole(profile: ContinualProfile) -> ContinualProfile:
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """A row with and without a painter; of GEM small pictures in the storage of 20 images, for all of its rows."""
+    """A row with and without a painter; of GEM small pictures in the storage of 20 images, for all of its rows.
+
+    And JPEG with another rate than all memories have, which was better on the first tasks.
+    """
     if row.block:  # a row of above once more
         return []
     if row.learner is rc.GEM and row.codec is rc.ResizedPixels and row.storage == 20:
         return tuning.grid(row, learning_rate=RATES)
+    if row.learner is rc.Replay and row.codec is rc.JPEG and row.storage == 200:
+        return tuning.grid(row, learning_rate=(table2.RATE, JPEG_RATE))
     if row.codec in {rc.Cosines, rc.Sketch} and row.settings["steps"] == 1:  # rows of more take what is best with one
         training = frontier.PAINTING if row.codec is rc.Sketch else table2.PAINTING
         return [replace(row, code=row.code | {"filters": filters}, training=training) for filters in FILTERS]
