@@ -82,7 +82,7 @@ class Retention(Continual):
         """The curve of each row."""
         from matplotlib.figure import Figure  # noqa: PLC0415 - it takes its time to load
 
-        figure = Figure(figsize=(7, 4), layout="constrained")
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.subplots()
         look_of = looks(summary.row for summary in found)
         for summary in found:
@@ -91,7 +91,8 @@ class Retention(Continual):
             examples = [part * number for number in range(len(curve))]
             axes.plot(examples, curve, label=summary.row.name, **look_of[summary.row.name].drawn)
         axes.set(xlabel="examples of CIFAR-10 learned since", ylabel="accuracy on CIFAR-100, %")
-        axes.legend()
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)  # below: curves are all over the axes
         return figure
 
 
