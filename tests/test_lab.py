@@ -344,16 +344,17 @@ def test_the_profile_paper_has_the_settings_of_the_appendix():
     }
 
 
-def test_workers_have_one_thread_in_numpy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_workers_have_one_thread_in_numpy_too_and_keep_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    told = f"echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS > {tmp_path / 'threads'}"
+    for name in ("OPENBLAS_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"):
+        monkeypatch.delenv(name, raising=False)
+    told = f"echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS $MALLOC_TRIM_THRESHOLD_ > {tmp_path / 'environment'}"
     process = multiprocessing.get_context("spawn").Process(target=os.system, args=(told,))
     runner._start([process])
     process.join()
-    assert (tmp_path / "threads").read_text() == "1 1\n"
+    assert (tmp_path / "environment").read_text() == f"1 1 {2**30}\n"
     assert os.environ["OMP_NUM_THREADS"] == "7"
-    assert "OPENBLAS_NUM_THREADS" not in os.environ
+    assert not {"OPENBLAS_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} & os.environ.keys()
 
 
 def test_a_line_of_ages_has_every_task_so_far():

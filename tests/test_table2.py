@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import recollect as rc
-from recollect.lab import ablation, frontier, omniglot, table2, table3
+from recollect.lab import ablation, frontier, omniglot, table2, table3, whole_tuning
 from recollect.lab.continual import Continual
 from recollect.lab.pretraining import Pretraining
 from recollect.lab.table2_tuning import PROFILE, candidates
@@ -98,6 +98,21 @@ def test_settings_are_tried_on_the_first_three_tasks_in_their_share_of_the_stora
             item = rc.bits_per_item(variables=codec.variables, categories=codec.categories)
             images = (candidate.code_bits or candidate.items * item) / image
             assert 0.13 < images / (row.storage or 1) <= 3 / 20, (row.name, candidate.code)
+
+
+@pytest.mark.parametrize("experiment", whole_tuning.EXPERIMENTS, ids=["table2", "omniglot"])
+def test_whole_streams_are_tried_in_all_of_the_storage_and_have_what_was_chosen(experiment: Continual):
+    standard = experiment.profiles["standard"]
+    profile = whole_tuning.whole(standard)
+    assert profile.tasks == standard.tasks
+    assert profile.train_examples + profile.test_examples == standard.train_examples
+    trials = {row.name: tried for row in experiment.rows if (tried := whole_tuning.candidates(row))}
+    assert len(trials) == {"table2": 5, "omniglot": 2}[experiment.name]
+    for row in experiment.rows:
+        for tried in trials.get(row.name, []):
+            assert (tried.items, tried.code_bits, tried.admission) == (row.items, row.code_bits, row.admission)
+        chosen = [(tried.settings, tried.code) for tried in trials.get(row.name, [])]
+        assert not chosen or (row.settings, row.code) in chosen, row.name
 
 
 def test_what_is_chosen_for_table_3_is_among_what_is_tried():
