@@ -174,7 +174,9 @@ def test_a_page_of_a_learner_has_all_its_settings(name: str):
     defaults = defaults_of(name)
     assert defaults.keys() <= described.keys()
     for setting, default in defaults.items():
-        if isinstance(default, int | float):
+        if isinstance(default, bool):
+            assert described[setting].strip() == str(default), setting
+        elif isinstance(default, int | float):
             assert float(described[setting]) == default, setting
 
 

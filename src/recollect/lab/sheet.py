@@ -77,5 +77,5 @@ def read_tiles(path: Path) -> list[Tile]:
 
 def _address(image: Image.Image) -> str:
     file = io.BytesIO()
-    image.save(file, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    image.save(file, "WEBP", lossless=True)  # a quarter smaller than PNG
+    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
