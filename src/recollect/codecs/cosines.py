@@ -39,7 +39,7 @@ class Cosines(PaintedCodec):
         levels: values of a frequency, an odd number up to 255; larger ones are cut.
         filters: of a network that learns to paint what the waves leave out, 32 in our trials; by default there is none,
             and a recollection is the sum of its waves. A painter brings recollections closer to their originals, but
-            models did not keep more by it, and it takes room.
+            models kept little or nothing more by it, and it takes room.
         seed: of the initial weights.
 
     >>> codec = Cosines((3, 32, 32), size=(12, 12), step=1.0)

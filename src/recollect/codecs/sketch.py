@@ -29,7 +29,7 @@ class Sketch(PaintedCodec):
         threshold: what is brighter is 1. Lines that are thinner than a pixel of the sketch want a low one.
         filters: of a network that learns to paint what the sketch leaves out, 32 in our trials; by default there is
             none, and a recollection is the sketch, interpolated. A painter brings recollections closer to their
-            originals, but models did not keep more by it, and it takes room.
+            originals, but models kept little or nothing more by it, and it takes room.
         seed: of the initial weights.
 
     >>> codec = Sketch((1, 28, 28), size=(12, 12))

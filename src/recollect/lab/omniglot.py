@@ -46,7 +46,7 @@ def learned(storage: int) -> Settings:
     }
 
 
-# Height and width, and what is white. No painter: over the whole stream it was worth nothing (`lab/whole_tuning.py`).
+# Height and width, and what is white. No painter: over the whole stream it was worth little (`lab/whole_tuning.py`).
 SKETCHES = (18, 0.25)
 PAINTER = 32  # its filters, in the rows that show that
 

@@ -37,8 +37,8 @@ class RunError(RuntimeError):
 
 
 # A worker has one thread, in numpy, too, whose products would wait for each other's threads many times as long as they
-# take. And it keeps the memory that a step gives back for the next one: of a ResNet-18 on 20 images these are 16 MB,
-# 4,000 pages, and to get them from the system anew takes an eighth of the step. Read when a process starts; of glibc.
+# take. And it keeps the memory that a step gives back for the next one: of a ResNet-18 on 20 images thousands of
+# pages, and to get them from the system anew takes its time. Read when a process starts; MALLOC_* are glibc's.
 ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**30),

@@ -80,7 +80,7 @@ def cosines(storage: int) -> Settings:
 
 
 def waved(storage: int, size: int, step: float, levels: int) -> Settings:
-    """Cosines of that kind. No painter: over the whole stream it was worth nothing (`lab/whole_tuning.py`)."""
+    """Cosines of that kind. No painter: over the whole stream it was worth little (`lab/whole_tuning.py`)."""
     return {
         "codec": rc.Cosines,
         "code": {"size": (size, size), "step": step, "levels": levels, "filters": 0},
