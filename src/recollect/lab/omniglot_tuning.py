@@ -27,10 +27,10 @@ AVERAGING = (0.98, 0.99)  # what stays of the average in a step; in so few steps
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """Every setting that is tried for a row: the average of the model last, all else without it."""
+    """Every setting that is tried for a row: rates with an average of the model and without, all else without it."""
     if row.block or row.storage == 10 or row.settings.get("steps", 1) > 1:
         return []
-    averaged = tuning.grid(row, averaging=AVERAGING)
+    averaged = [*tuning.grid(row, averaging=AVERAGING), *tuning.grid(row, learning_rate=RATES)]
     row = replace(row, settings={name: value for name, value in row.settings.items() if name != "averaging"})
     tried = [*tuning.grid(row, learning_rate=RATES), *averaged]
     if row.codec is rc.ResizedPixels:
