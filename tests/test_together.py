@@ -1,4 +1,4 @@
-"""Parts of a gradient: against a model that has weights of its own for each group, and against gradients of groups."""
+"""Groups that are one batch: against a model that has weights of its own for each group, and against plain autograd."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import nn
 
 import recollect as rc
 from recollect.learners.gradients import gradients_of_groups
-from recollect.learners.together import parts_of_gradient
+from recollect.learners.together import Together
 
 SHAPE = (2, 6, 6)
 SIZES = [4, 2, 3]
@@ -56,7 +56,7 @@ def examples() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_parts_are_those_of_weights_of_their_own():
     model, (x, y) = convolution(), examples()
-    found = torch.cat(parts_of_gradient(model, [x], y, SIZES).matrices, 1)
+    found = torch.cat(Together(model, [x], y, SIZES).parts().matrices, 1)
     torch.testing.assert_close(found, literally(model, x, y), rtol=1e-4, atol=1e-6)
 
 
@@ -73,26 +73,49 @@ def resnet() -> nn.Module:
     return rc.models.ResNet18([range(3)], classes=3, channels=2)
 
 
+SHARES = torch.tensor([1.0, 0.25, 3.0])
+
+
 @pytest.mark.parametrize("make", [convolution, unusual, resnet])
-def test_parts_add_up_to_the_gradient_of_all_losses(make: Callable[[], nn.Module]):
+def test_a_step_is_the_gradient_of_the_weighted_losses_and_parts_add_up_to_that_of_all(make: Callable[[], nn.Module]):
     model, (x, y) = make(), examples()
     inputs = [x, torch.zeros_like(y)] if isinstance(model, rc.models.ResNet18) else [x]
     literal = copy.deepcopy(model)
-    found = parts_of_gradient(model, inputs, y, SIZES)
+    found = Together(model, inputs, y, SIZES)
+    parts = found.parts().combined(torch.ones(3))
     logits = literal(*inputs)
     losses = zip(logits.split(SIZES), y.split(SIZES), strict=True)
-    loss = torch.stack([F.cross_entropy(*part) for part in losses]).sum()
+    each = torch.stack([F.cross_entropy(*part) for part in losses])
     trained = [parameter for parameter in literal.parameters() if parameter.requires_grad]
-    for ours, theirs in zip(found.combined(torch.ones(3)), torch.autograd.grad(loss, trained), strict=True):
+    for ours, theirs in zip(parts, torch.autograd.grad(each.sum(), trained, retain_graph=True), strict=True):
         torch.testing.assert_close(ours, theirs.flatten(), rtol=1e-3, atol=1e-5)
+    for ours, theirs in zip(found.combined(SHARES), torch.autograd.grad(each @ SHARES, trained), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
     for ours, theirs in zip(model.buffers(), literal.buffers(), strict=True):  # one pass, one update of statistics
         torch.testing.assert_close(ours, theirs)
 
 
+def test_a_step_does_not_change_the_size_of_weights_that_are_normalised():
+    """What batch normalisation makes of weights does not depend on their size, so that a step is square to them.
+
+    A sum of parts that are weighed differently is not, which drives a model with many tasks apart.
+    """
+    torch.manual_seed(0)
+    model, (x, y) = convolution(), examples()
+    found = Together(model, [x], y, SIZES)
+    weights = next(model.parameters()).detach().flatten()
+    sums = (found.parts().combined(SHARES)[0], found.combined(SHARES)[0])
+    of_parts, of_step = (F.cosine_similarity(way.flatten(), weights, dim=0).abs() for way in sums)
+    assert of_step < 1e-3
+    assert of_parts > 1e-2
+
+
 def test_without_batch_normalisation_parts_are_gradients_of_groups():
     model, (x, y) = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(48, 3)), examples()
-    parts, gradients = (of(model, [x], y, SIZES) for of in (parts_of_gradient, gradients_of_groups))
-    torch.testing.assert_close(parts.gram(), gradients.gram())
+    together, alone = (of(model, [x], y, SIZES) for of in (Together, gradients_of_groups))
+    torch.testing.assert_close(together.gram(), alone.gram())
+    for ours, theirs in zip(together.combined(SHARES), alone.combined(SHARES), strict=True):
+        torch.testing.assert_close(ours.flatten(), theirs)
 
 
 def with_a_layer_norm() -> nn.Module:
@@ -124,8 +147,8 @@ def test_layers_whose_parts_are_not_known_are_named(make: Callable[[], nn.Module
     rc.GEM(make(), module)
 
 
-def test_gem_goes_along_parts_if_told_to():
-    """A step without a violation is the new examples' part, in which statistics of memories have a share."""
+def test_gem_normalises_all_groups_as_one_if_told_to():
+    """A step without a violation is the gradient of the new examples, in whose statistics memories have a share."""
     x, y = examples()
     moved = []
     for together in (True, False):

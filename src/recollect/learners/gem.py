@@ -11,7 +11,7 @@ from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
 from recollect.learners.projection import multipliers
-from recollect.learners.together import check_layers, parts_of_gradient
+from recollect.learners.together import Together, check_layers
 from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
@@ -104,7 +104,7 @@ class GEM(Learner):
         if self._takes_task:
             inputs.append(torch.cat([t, past.task]))
         self._set_training()
-        gradients_of = parts_of_gradient if self.together else gradients_of_groups
+        gradients_of = Together if self.together else gradients_of_groups
         gradients = gradients_of(self.model, inputs, torch.cat([y, past.y]), sizes)
         step = gradients.combined(self._shares(gradients))
         self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])

@@ -1,8 +1,9 @@
-"""The gradient of groups that go through a model together, taken apart by the group that each part comes from.
+"""Gradients of groups that go through a model together, as one batch.
 
 With batch normalisation the loss of a group depends on all examples of the batch, so that its own gradient would take a
-pass over all of them. One pass for all groups gives the gradient of the sum of their losses, which for every layer is a
-sum over examples; the part of a group is the sum over its own. Without batch normalisation that is its gradient.
+pass back over all of them. One pass for all groups gives the gradient of the sum of their losses, which for every layer
+is a sum over examples; the part of a group is the sum over its own. Inner products are taken of these parts, which
+without batch normalisation are the gradients. A second pass gives the weighted sum that is asked for.
 """
 
 from __future__ import annotations
@@ -27,38 +28,55 @@ LAYERS = (nn.Linear, nn.Conv2d, nn.BatchNorm1d, nn.BatchNorm2d)
 Call = tuple[Layer, torch.Tensor, GradientEdge]  # what a layer was given, and where its output comes from
 
 
-def parts_of_gradient(
-    model: nn.Module, inputs: Sequence[torch.Tensor], y: torch.Tensor, sizes: Sequence[int]
-) -> Matrices:
-    """The parts of the gradient of all groups' mean cross entropies; ``inputs`` are the model's, group after group.
+class Together:
+    """Gradients of the mean cross entropies of groups in one batch; ``inputs`` are the model's, group after group.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(4), nn.Linear(4, 3))
-    >>> parts_of_gradient(model, [torch.rand(5, 1, 2, 2)], torch.arange(5) % 3, sizes=[2, 3]).gram().shape
+    >>> gradients = Together(model, [torch.rand(5, 1, 2, 2)], torch.arange(5) % 3, sizes=[2, 3])
+    >>> gradients.gram().shape
     torch.Size([2, 2])
+    >>> [gradient.shape for gradient in gradients.combined(torch.tensor([1.0, 0.5]))][-1]
+    torch.Size([3])
     """
-    calls: list[Call] = []
-    hooks = [layer.register_forward_hook(partial(_called, calls)) for layer in check_layers(model)]
-    try:
-        logits = model(*inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    lengths = torch.tensor(sizes, device=logits.device)
-    loss = (1 / lengths).repeat_interleave(lengths) @ F.cross_entropy(logits, y, reduction="none")
-    slopes = torch.autograd.grad(loss, [edge for *_, edge in calls], materialize_grads=True)
-    found: dict[nn.Parameter, torch.Tensor] = {}
-    for (layer, x, _), slope in zip(calls, slopes, strict=True):
-        weighed = _normal(layer, x) if isinstance(layer, Normalisation) else x
-        if isinstance(layer, nn.Conv2d) and len(sizes) * layer.weight.numel() > x.numel():
-            # Weights come in the layout of maps and end as rows: what is smaller is laid out anew.
-            weighed, slope = weighed.contiguous(), slope.contiguous()  # noqa: PLW2901
-        groups = zip(weighed.split(list(sizes)), slope.split(list(sizes)), strict=True)
-        rows = [_parts(layer, *group) for group in groups]
-        for parameter in rows[0]:
-            parts = torch.stack([row[parameter] for row in rows])
-            found[parameter] = found[parameter] + parts if parameter in found else parts  # a layer may be there twice
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return Matrices([found[parameter].flatten(1) for parameter in trained])
+
+    def __init__(self, model: nn.Module, inputs: Sequence[torch.Tensor], y: torch.Tensor, sizes: Sequence[int]) -> None:
+        self.trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.sizes = list(sizes)
+        self.calls: list[Call] = []
+        hooks = [layer.register_forward_hook(partial(_called, self.calls)) for layer in check_layers(model)]
+        try:
+            losses = F.cross_entropy(model(*inputs), y, reduction="none")
+        finally:
+            for hook in hooks:
+                hook.remove()
+        self.losses = torch.stack([group.mean() for group in losses.split(self.sizes)])
+
+    def gram(self) -> torch.Tensor:
+        """<g_j, g_k> of all pairs, by the parts that groups have in the gradient of the sum of their losses."""
+        return self.parts().gram()
+
+    def combined(self, shares: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Σ v_k g_k, exactly: a sum of parts so weighed would be the gradient of no loss."""
+        loss = shares.to(self.losses.dtype) @ self.losses
+        return torch.autograd.grad(loss, self.trained, materialize_grads=True)
+
+    def parts(self) -> Matrices:
+        """The parts, for each parameter a matrix, a group a row."""
+        edges = [edge for *_, edge in self.calls]
+        slopes = torch.autograd.grad(self.losses.sum(), edges, materialize_grads=True, retain_graph=True)
+        found: dict[nn.Parameter, torch.Tensor] = {}
+        for (layer, x, _), slope in zip(self.calls, slopes, strict=True):
+            weighed = _normal(layer, x) if isinstance(layer, Normalisation) else x
+            if isinstance(layer, nn.Conv2d) and len(self.sizes) * layer.weight.numel() > x.numel():
+                # Weights come in the layout of maps and end as rows: what is smaller is laid out anew.
+                weighed, slope = weighed.contiguous(), slope.contiguous()  # noqa: PLW2901
+            groups = zip(weighed.split(self.sizes), slope.split(self.sizes), strict=True)
+            rows = [_parts(layer, *group) for group in groups]
+            for parameter in rows[0]:
+                parts = torch.stack([row[parameter] for row in rows])
+                again = parameter in found  # of a layer that is there twice
+                found[parameter] = found[parameter] + parts if again else parts
+        return Matrices([found[parameter].flatten(1) for parameter in self.trained])
 
 
 def check_layers(model: nn.Module) -> list[Layer]:
