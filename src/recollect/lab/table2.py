@@ -119,7 +119,7 @@ def gem(kind: str, storage: int, paper: float | None, memory: Settings) -> Conti
         learner=rc.GEM,
         settings={
             "learning_rate": 0.03,
-            "memory_strength": 1.0,
+            "memory_strength": 0.1,
             "memory_batch": 5,
             "batch_size": BATCH,
             "together": True,
