@@ -57,6 +57,14 @@ def test_an_average_changes_neither_what_is_learned_nor_what_is_written_and_is_b
     assert "averaged" not in "".join(plain.state_dict())
 
 
+def test_an_average_is_there_from_the_start_or_never():
+    """Without it the codec has other weights, and a file that says otherwise could not be opened."""
+    codec = rc.DiscreteAutoencoder((1, 8, 8), 4, 2, averaging=0.9)
+    with pytest.raises(AttributeError, match="averaging"):
+        codec.averaging = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+    assert codec.averaging == 0.9
+
+
 @pytest.mark.parametrize("averaging", [-0.1, 1.0, float("nan")])
 def test_an_average_that_never_ends_is_refused(averaging: float):
     with pytest.raises(ValueError, match=r"averaging=.*: accepted are numbers from 0"):

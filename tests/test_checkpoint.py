@@ -8,7 +8,9 @@ import os
 import random
 import resource
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -142,6 +144,17 @@ def test_a_checkpoint_of_another_run_or_one_that_is_damaged_is_not_gone_on_from(
     assert not (tmp_path / "run.rec").exists()
     (tmp_path / "run.rec").write_bytes(b"SQLite format 3\0" + bytes(5000))
     assert checkpoint(tmp_path).resumed(rc.Learner.load) is None
+
+
+def test_a_checkpoint_that_is_in_use_is_not_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(StoppedError):
+        make(ROWS[1], Stopping(tmp_path, after=4, saves={2, 4}))
+    monkeypatch.setattr("recollect.memory.file.WAIT", 0.01)
+    with closing(sqlite3.connect(tmp_path / "run.rec")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(rc.MemoryFileError, match="in use by another process"):
+            checkpoint(tmp_path).resumed(rc.Learner.load)
+    assert checkpoint(tmp_path).resumed(rc.Learner.load) is not None
 
 
 def test_checkpoints_are_as_rare_as_they_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -56,6 +56,14 @@ def test_run_prints_one_json_object_and_table_the_same_again(tmp_path: Path):
     assert json.loads(shown) == found
 
 
+def test_every_experiment_prints_the_same_fields_whatever_it_measures():
+    for name in ("compression", "sampling", "distillation", "self_stabilisation"):
+        for row in json.loads(call("table", name, "--json")[0])["rows"]:
+            assert {"name", "storage_examples", "items", "bits_per_item", "retention", "paper", "seeds", "seconds"} <= {
+                *row
+            }
+
+
 def test_the_table_has_the_papers_column_and_the_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(common.out, "width", 160)
     printed, _ = call(*RUN[:-2], "--out", str(tmp_path))
@@ -89,8 +97,14 @@ def test_plan():
         (("run", "tabel1"), "'tabel1': accepted are table1"),
         (("run", "table1", "--profile", "slow"), "profile='slow': accepted are quick"),
         ((*RUN[:4], "--rows", "Gen"), "rows='Gen': accepted are parts of"),
-        ((*RUN, "--device", "abacus"), "device='abacus'"),
-        (("table", "table1", "--profile", "quick", "--results", "nowhere"), "nowhere has no runs of table1"),
+        ((*RUN, "--device", "abacus"), "device='abacus': accepted are auto, cpu, cuda, mps, and one such as cuda:1"),
+        ((*RUN, "--device", "meta"), "device='meta': accepted are auto, cpu"),
+        ((*RUN, "--out", "/proc/runs"), "--out /proc/runs cannot be written"),
+        (("table", "table1", "--profile", "quick", "--results", "."), ". has no runs of table1"),
+        (
+            ("table", "table1", "--profile", "quick", "--results", "nowhere"),
+            "there is no folder nowhere: accepted is --results",
+        ),
         (("plan", "--shape", "3by32", "--storage", "1", "--items", "1"), "shape='3by32': accepted is"),
         (("plan", "--shape", "3x32x32", "--storage", "1"), "plan() needs two of the three"),
         (("plan", "--shape", "3x32x32", "--storage", "1", "--items", "999999"), "no code shape fits"),

@@ -81,6 +81,12 @@ def test_images_in_folders_of_their_classes_come_in_turn(tmp_path: Path):
     assert [gray(picture, 0, column) for column in range(3)] == [10, 110, 20]
 
 
+def test_a_file_that_takes_another_program_to_be_decoded_is_not_opened(tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n")
+    _, said = call("compare", "raw", "--images", tmp_path, "--out", tmp_path / "b.png", code=2)
+    assert "cannot identify image file" in said
+
+
 def test_images_of_a_stream(tmp_path: Path):
     picture = tmp_path / "p.png"
     printed, _ = call("compare", "raw", "--images", "mnist_rotations", "--items", "3", "--out", picture)

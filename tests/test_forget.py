@@ -147,7 +147,7 @@ BAD = [
     ({"ids": [0, 60]}, ValueError, "ids has the value 60: accepted are 0 to 59"),
     ({"ids": -1}, ValueError, "ids has the value -1: accepted are 0 to 59"),
     ({"ids": [[0, 1]]}, ValueError, "ids has shape"),
-    ({"ids": [0.5]}, TypeError, "ids has type float32: accepted are integers"),
+    ({"ids": [0.5]}, TypeError, "ids has type float64: accepted are integers"),
     ({"label": CLASSES}, ValueError, "label has the value 10: accepted are 0 to 9"),
     ({"task": -1}, ValueError, "task has the value -1: accepted are 0 to 3"),
     ({"task": [0, 1]}, ValueError, "task has shape"),

@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from torch import nn
 
 import recollect as rc
+from battery import parameters
 from recollect.learners.gradients import Gradients, gradients_of_groups
 from recollect.learners.projection import multipliers
 
@@ -204,6 +205,29 @@ def test_memory_batch_limits_the_memories_of_each_task(
     for x, y, t in stream():
         learner.observe(x, y, t)
     assert sizes[-1] == asked
+
+
+@pytest.mark.parametrize(
+    ("model", "bad", "message"),
+    [
+        (mlp, (25, 2), "y has the value 25: accepted are 0 to 9"),
+        (lambda: rc.models.ResNet18([range(3)] * 3, classes=3, channels=1), (1, 7), "task has the value 7"),
+    ],
+    ids=["label", "task"],
+)
+def test_a_batch_that_the_model_cannot_learn_is_not_remembered(
+    model: Callable[[], nn.Module], bad: tuple[int, int], message: str
+):
+    """It would be drawn again in every step to come."""
+    learner = rc.GEM(model(), rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=20, admission="ring")))
+    x = torch.rand(4, *SHAPE)
+    learner.observe(x, 1, 0)
+    before = parameters(learner)
+    with pytest.raises(ValueError, match=message):
+        learner.observe(x, *bad)
+    assert torch.equal(parameters(learner), before)
+    assert learner.memory.seen == 4
+    learner.observe(x, 2, 1)
 
 
 def test_it_refuses():

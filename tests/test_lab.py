@@ -22,13 +22,14 @@ from rich.console import Console
 
 import recollect as rc
 from recollect.lab import continual, results, runner, tuning
+from recollect.lab.ageing import EXPERIMENT as AGEING
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.environment import revision
 from recollect.lab.experiment import AnyExperiment, Row
 from recollect.lab.experiments import EXPERIMENTS
 from recollect.lab.job import CPU, Job
 from recollect.lab.metrics import backward_transfer, forward_transfer
-from recollect.lab.run import ContinualRun, Measured, execute
+from recollect.lab.run import ContinualRun, Measured, ages, execute
 
 PROFILE = ContinualProfile(name="tiny", seeds=2, tasks=3, train_examples=30, test_examples=40, matrix_examples=20)
 RAW = {"codec": rc.RawPixels, "items": 12}
@@ -171,6 +172,12 @@ def test_a_run_with_another_amount_of_work_is_run_again(tmp_path: Path):
     run_all(tmp_path, ROWS[:1])
     assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, train_examples=40), [ROWS[0]], 1, tmp_path)) == 1
     assert len(runner.jobs_left(EXPERIMENT, replace(PROFILE, seeds=9), [ROWS[0]], 1, tmp_path)) == 0
+
+
+def test_a_run_with_settings_as_small_as_can_be_is_not_run_again(tmp_path: Path):
+    row = replace(ROWS[0], settings=ROWS[0].settings | {"learning_rate": 1.25e-7})
+    run_all(tmp_path, (row,))
+    assert runner.jobs_left(EXPERIMENT, PROFILE, [row], 1, tmp_path) == []
 
 
 def test_what_is_not_a_number_is_null(tmp_path: Path):
@@ -362,3 +369,28 @@ def test_a_line_of_ages_has_every_task_so_far():
     measured.add_ages({0: rc.Aged(3, 0.2, 0.1), 1: rc.Aged(1, 0.4, 0.3)})  # nothing of the last is held
     assert measured.ageing == {"held": [[0.2, 0.4, None]], "fresh": [[0.1, 0.3, None]]}
     assert measured.distortion["held"] == [pytest.approx(0.25)]
+
+
+def test_ages_are_those_of_items_spread_evenly_over_all_that_are_held(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("recollect.lab.run.HELD_EXAMPLES", 7)
+    stream = [*rc.streams.mnist_rotations(seed=0, tasks=4, train_examples=20)]
+    memory = rc.Memory(rc.ResizedPixels((1, 28, 28), size=(7, 7), bits=2), capacity=30, tasks=4)
+    ageing = rc.Ageing(memory)
+    for number, task in enumerate(stream[:3]):
+        x, y = task.train[:]
+        memory.write(x, y, number)
+        ageing.watch(x)
+    assert ages(memory, stream[:3]) == ageing.by_task(most=7)
+    before = ages(memory, stream[:2])  # of the third no originals are given
+    assert [*before] == [0, 1]
+    assert {task: found.items for task, found in before.items()} == {
+        task: found.items for task, found in ageing.by_task(most=7).items() if task < 2
+    }
+
+
+def test_a_codec_that_diverged_stands_in_the_table_of_ages():
+    row = next(row for row in AGEING.rows if row.codec is rc.DiscreteAutoencoder)
+    _, run = execute(EXPERIMENT.course, Job(experiment=EXPERIMENT, profile=PROFILE, row=ROWS[1], seed=0))
+    lost = replace(run, ageing={kind: [[None, None]] for kind in ("held", "fresh")})
+    assert AGEING.cells(row, [lost])[2:] == ("diverged",) * 5
+    assert AGEING.as_json(row, [lost])["ageing"] == {"held": [], "fresh": []}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -206,6 +207,41 @@ def test_a_task_that_a_ring_has_no_room_for_changes_nothing():
     with pytest.raises(ValueError, match="2 tasks and capacity=1: a ring needs a slot for each task"):
         learner.observe(X_ONE, 3, task=2)
     assert torch.equal(parameters(learner), before)
+
+
+@pytest.mark.parametrize("make", [lambda: rc.Online(rc.models.MLP()), lambda: rc.EWC(rc.models.MLP(), strength=30.0)])
+def test_layers_may_be_frozen_and_let_go_again_on_the_way(make: Callable[[], rc.Learner], tmp_path: Path):
+    """And a learner from a file goes on as the one that was saved does."""
+    learner = make()
+    first, last = learner.model[1], learner.model[-1]  # pyright: ignore[reportIndexIssue]
+    x, y = torch.rand(6, 1, 28, 28, generator=torch.Generator().manual_seed(0)), torch.arange(6)
+    learner.observe(x, y, 0)
+    first.requires_grad_(False)
+    before = first.weight.clone(), last.weight.clone()
+    learner.observe(x, y, 1)
+    assert torch.equal(first.weight, before[0])
+    assert not torch.equal(last.weight, before[1])
+    learner.finish()
+    learner.save(tmp_path / "learner.rec")
+    again = rc.Learner.load(tmp_path / "learner.rec")
+    first.requires_grad_(True)
+    again.model.requires_grad_(True)
+    for each in (learner, again):
+        each.observe(x, y, 2)
+    assert not torch.equal(first.weight, before[0])
+    assert torch.equal(parameters(learner), parameters(again))
+    learner.model.requires_grad_(False)
+    with pytest.raises(ValueError, match="every parameter of the model MLP is frozen"):
+        learner.observe(x, y, 2)
+
+
+def test_what_is_no_model_is_named():
+    with pytest.raises(TypeError, match=r"model is NoneType: accepted is a torch\.nn\.Module"):
+        rc.Online(None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="y is missing: accepted are numbers"):
+        rc.Online(rc.models.MLP(), loss="mse").observe(torch.rand(2, 1, 28, 28), None)
+    with pytest.raises(ValueError, match="classes=0: accepted"):
+        rc.models.MLP(classes=0)
 
 
 def test_replay_refuses_zero_and_what_is_no_module():

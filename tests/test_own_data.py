@@ -98,6 +98,11 @@ def test_a_number_of_tasks_may_be_of_any_kind(two: Any):
     assert names == ["classes 0, 1, 2", "classes 3, 4, 5"]
 
 
+def test_what_is_tested_on_is_images_and_labels():
+    with pytest.raises(TypeError, match="test is ndarray: accepted is a pair, images and labels"):
+        from_arrays(np.zeros((4, 5, 5)), [0, 1] * 2, test=np.zeros((2, 5, 5)))  # pyright: ignore[reportArgumentType]
+
+
 def test_groups_may_be_of_any_kind():
     groups: list[Any] = [{4, 1}, np.array([0]), torch.tensor([2, 5])]
     assert [set(task.classes) for task in from_arrays(IMAGES, LABELS, tasks=groups)] == [{4, 1}, {0}, {2, 5}]

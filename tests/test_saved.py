@@ -271,11 +271,30 @@ def test_settings_that_were_changed_come_back_changed(path: Path):
     learner.observe(*batches()[0])
     codec.tau, codec.stochastic = 0.5, False
     learner.batch_size, learner.steps = 7, 3
+    learner.module.most, learner.module.warm_up = 3, (20, 2)
     learner.save(path)
     loaded = rc.Replay.load(path)
     found = loaded.memory.codec
     assert isinstance(found, rc.DiscreteAutoencoder)
     assert (found.tau, found.stochastic, loaded.batch_size, loaded.steps) == (0.5, False, 7, 3)
+    assert (loaded.module.most, loaded.module.warm_up) == (3, (20, 2))
+
+
+@pytest.mark.parametrize(
+    ("progress", "message"),
+    [
+        ("abc", "progress is str: accepted is a dictionary"),
+        ({1: 2}, "a dictionary has the key 1: accepted are names"),
+        ({"a": object()}, "Object of type object is not JSON serializable.*accepted are plain values, under names"),
+    ],
+)
+def test_progress_is_what_it_will_be_when_it_is_loaded(progress: Any, message: str, path: Path):
+    learner = rc.Online(rc.models.MLP())
+    with pytest.raises(TypeError, match=message):
+        learner.save(path, progress)
+    assert not path.exists()
+    learner.save(path, {"batch": np.int64(3), "of": (1, 2)})
+    assert learner.progress == rc.Online.load(path).progress == {"batch": 3, "of": [1, 2]}
 
 
 def test_parts_of_a_model_that_stay_in_evaluation_stay_in_it(path: Path):

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -297,6 +298,16 @@ def test_a_learner_that_was_stopped_goes_on_bit_for_bit(name: str, tmp_path: Pat
     x = torch.rand(3, *SHAPE)
     assert torch.equal(learner.predict(x), resumed.predict(x))
     assert learner.predict(x).shape == (3, 2)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "binary_cross_entropy"])
+def test_a_memory_of_classes_is_not_taken_for_one_of_numbers(loss: Literal["mse", "mae", "binary_cross_entropy"]):
+    memory = rc.Memory(rc.RawPixels((1, 4, 4)), capacity=5)
+    message = rf"loss='{loss}' and a memory that keeps classes: accepted is one with targets=RealTargets\(\)"
+    with pytest.raises(ValueError, match=message):
+        rc.Replay(rc.models.MLP(inputs=16), rc.RecollectionModule(memory), loss=loss)
+    with pytest.raises(ValueError, match=message):
+        rc.Offline(rc.models.MLP(inputs=16), memory, loss=loss)
 
 
 def test_a_function_may_be_a_loss_of_classes():

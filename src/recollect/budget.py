@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from recollect.checks import check_at_least, check_image_shape
+from recollect.checks import check_at_least, check_flag, check_image_shape
 from recollect.packing import Scheme, bits_for, bits_per_item, check_code_shape, check_scheme
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def plan(
     """
     shape = check_autoencoder_shape(shape)
     check_scheme(scheme)
+    check_flag("count_codec", count_codec)
     if items is not None:
         items = check_at_least("items", items, 1)
     storage = None

@@ -99,6 +99,13 @@ def check_between(name: str, value: int, least: int, most: int) -> int:
     return int(value)
 
 
+def check_flag(name: str, value: bool) -> bool:
+    """``value``, after making sure that it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r}: accepted are True and False")
+    return bool(value)
+
+
 def check_number(name: str, value: float, *, above: float, or_equal: bool = False) -> float:
     """``value``, after making sure that it is a finite number above a bound."""
     accepted = f"accepted is a number {'of at least' if or_equal else 'above'} {above}"
@@ -121,5 +128,5 @@ def check_averaging(value: float) -> float:
 
 def as_ids(values: IntegerLike) -> npt.NDArray[Any]:
     """One id or several as an array of one dimension; no ids at all are integers, too."""
-    array = np.atleast_1d(torch.as_tensor(values).cpu().numpy())
+    array = np.atleast_1d(values.cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values))
     return array if array.size else array.astype(np.int64)

@@ -15,15 +15,16 @@ T = TypeVar("T", bound=type)
 
 PARTS = {"self", "model", "module", "memory"}  # arguments that are objects themselves, and are kept in their own way
 UNNAMED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+SETTINGS = (bool, int, float, str, tuple, type(None))  # what may be changed after an object was made
 _KNOWN: dict[str, type] = {}
 
 
 def rebuildable(cls: T) -> T:
     """Have instances of a class remember the arguments that they were made with; subclasses are marked themselves.
 
-    Arguments have names and plain values, or arrays of them. A number or name that is an attribute, too, is described
-    as it is by then: it may have been changed. A file names the class by its name alone, so that no two can have the
-    same.
+    Arguments have names and plain values, or arrays of them. A number, name, tuple or None that is an attribute, too,
+    is described as it is by then: it may have been changed. A file names the class by its name alone, so that no two
+    can have the same.
 
     >>> @rebuildable
     ... class Box:
@@ -44,9 +45,9 @@ def rebuildable(cls: T) -> T:
         if type(self) is cls:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            plain = {name: _plain(value) for name, value in bound.arguments.items() if name not in PARTS}
-            self._arguments = plain
-            self._settings = [name for name, value in plain.items() if _is_setting(getattr(self, name, None), value)]
+            given = {name: plain(value) for name, value in bound.arguments.items() if name not in PARTS}
+            self._arguments = given
+            self._settings = [name for name, value in given.items() if _is_setting(getattr(self, name, self), value)]
 
     cls.__init__ = remembering
     _KNOWN[cls.__name__] = cls
@@ -57,7 +58,9 @@ def described(thing: object) -> Plain:
     """The name of a class and the arguments; without arguments for a class that is not `rebuildable`."""
     arguments = getattr(thing, "_arguments", None)
     if arguments is not None:
-        arguments = arguments | {name: _plain(getattr(thing, name)) for name in thing._settings}  # pyright: ignore[reportAttributeAccessIssue]
+        settings: list[str] = thing._settings  # pyright: ignore[reportAttributeAccessIssue]
+        now = {name: getattr(thing, name) for name in settings}
+        arguments = arguments | {name: plain(value) for name, value in now.items() if isinstance(value, SETTINGS)}
     return {"class": type(thing).__name__, "arguments": arguments}
 
 
@@ -79,16 +82,17 @@ def rebuilt(description: Plain, **parts: object) -> Any:
 
 
 def _is_setting(attribute: object, argument: object) -> bool:
-    return isinstance(attribute, bool | int | float | str) and attribute == argument
+    return isinstance(attribute, SETTINGS) and plain(attribute) == argument
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """``value`` with lists in the place of arrays, tuples and sets."""
     if isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
-            raise TypeError(f"an argument has the key {wrong[0]!r}: accepted are names, which a file can hold")
-        return {key: _plain(part) for key, part in value.items()}
+            raise TypeError(f"a dictionary has the key {wrong[0]!r}: accepted are names, which a file can hold")
+        return {key: plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic | torch.Tensor):
         return value.tolist()
     if isinstance(value, tuple | list | range | Set):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return value

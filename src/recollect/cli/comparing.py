@@ -9,15 +9,13 @@ from typing import Annotated
 
 import torch
 import typer
-from PIL import Image
 
 import recollect as rc
 from recollect.cli.common import app, remarks, say
 from recollect.cli.files import opened
 from recollect.data import mnist
 from recollect.inspection.waiting import waiting
-from recollect.streams.folder import image_files
-from recollect.streams.pixels import from_picture
+from recollect.streams.folder import decoded, image_files
 
 STREAMS = {
     "mnist_rotations": rc.streams.mnist_rotations,
@@ -121,8 +119,5 @@ def _from_folder(folder: Path, shape: tuple[int, int, int], items: int) -> torch
     inside = sorted(place for place in folder.iterdir() if not place.name.startswith("."))
     folders = inside if inside and all(place.is_dir() for place in inside) else [folder]
     in_turn = itertools.chain(*itertools.zip_longest(*map(image_files, folders)))
-    loaded = []
-    for path in itertools.islice(filter(None, in_turn), items):
-        with Image.open(path) as image:
-            loaded.append(torch.tensor(from_picture(image, shape)))
+    loaded = [torch.tensor(decoded(path, shape)) for path in itertools.islice(filter(None, in_turn), items)]
     return torch.stack(loaded).float() / 255

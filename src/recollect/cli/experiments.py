@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.lab.experiment import AnyExperiment, Profile, Row
     from recollect.lab.job import AnyJob
 
+DEVICES = ("cpu", "cuda", "mps")
 Name = Annotated[str, typer.Argument(help="the experiment, as `recollect list` names it")]
 ProfileName = Annotated[str, typer.Option("--profile", "-p", help="quick, standard or paper")]
 Rows = Annotated[list[str] | None, typer.Option(help="only rows whose names have this part; may be given again")]
@@ -57,7 +59,7 @@ def run(
         "runs"
     ),
     jobs: Annotated[int, typer.Option(min=1, help="runs side by side, with a thread each if more than one")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cpu, or a device of PyTorch such as cuda")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 and so on, or mps")] = "auto",
     tensorboard: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="a folder for TensorBoard: accuracy, distortion and images after each task"),
@@ -73,6 +75,7 @@ def run(
     if stream is None and (extra := [f"--{option}" for option, value in of_stream.items() if value is not None]):
         raise typer.BadParameter(f"{', '.join(extra)}: accepted with --stream only")
     wanted = _rows(experiment, chosen, rows)
+    _check_writable(folder)
     try:
         jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
     except ValueError as error:
@@ -113,6 +116,8 @@ def show_table(
 ) -> None:
     """The table of recorded runs; nothing is run."""
     experiment, chosen = _find(name, profile)
+    if not folder.is_dir():
+        raise typer.BadParameter(f"there is no folder {folder}: accepted is --results with one of recorded runs")
     try:
         found = results.summaries(folder, experiment, chosen, _rows(experiment, chosen, rows))
     except ValueError as error:
@@ -207,10 +212,25 @@ def _device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in DEVICES:
+        raise typer.BadParameter(f"device={name!r}: accepted are auto, {', '.join(DEVICES)}, and one such as cuda:1")
+    try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise typer.BadParameter(f"device={name!r}: {error}") from None
+        raise typer.BadParameter(f"device={name!r} is not there: {str(error).partition(chr(10))[0]}") from None
     return device
+
+
+def _check_writable(folder: Path) -> None:
+    """Better found before the runs than when the first of them is to be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise typer.BadParameter(f"--out {folder} cannot be written: {error}") from None
 
 
 def _show(

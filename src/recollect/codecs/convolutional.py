@@ -60,10 +60,15 @@ class ConvolutionalAutoencoder(Weighed):
             self.decoder = nn.Sequential(Deconvolution(*layers[-1]))
             for layer in layers[-2::-1]:
                 self.decoder.extend([*_between(layer[1], normalised), Deconvolution(*layer)])
-        self.averaging = check_averaging(averaging)
+        self._averaging = check_averaging(averaging)
         self.averaged = copy.deepcopy(self.decoder).requires_grad_(False) if averaging else None
         if averaging:
             self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training
+
+    @property
+    def averaging(self) -> float:
+        """What stays of the average of the decoder. With it there are other weights, so that it does not change."""
+        return self._averaging
 
     @property
     def _device(self) -> torch.device:
@@ -79,7 +84,7 @@ class ConvolutionalAutoencoder(Weighed):
     def _average(self, averaged: nn.Module) -> None:
         """Take the decoder as it is into its average."""
         self.steps += 1
-        stays = stays_of(self.averaging, int(self.steps))
+        stays = stays_of(self._averaging, int(self.steps))
         for average, weight in zip(averaged.parameters(), self.decoder.parameters(), strict=True):
             average.lerp_(weight, 1 - stays)
 

@@ -35,11 +35,11 @@ class CodeAgeing(Continual):
         mean, std = retention(runs)
         spread = f" ± {std:.1f}" if len(runs) > 1 else ""
         held, fresh = (errors(runs, kind) for kind in ("held", "fresh"))
-        return (
-            f"{runs[0].bits_per_item:,}",
-            f"{mean:.1f}{spread}",
-            *(f"{error:.4f}" for error in (fmean(held), fmean(fresh), fmean(held) - fmean(fresh), held[0], fresh[0])),
-        )
+        first = (f"{runs[0].bits_per_item:,}", f"{mean:.1f}{spread}")
+        if not (held and fresh):
+            return (*first, *["diverged"] * (len(self.columns) - len(first)))
+        found = (fmean(held), fmean(fresh), fmean(held) - fmean(fresh), held[0], fresh[0])
+        return (*first, *(f"{error:.4f}" for error in found))
 
     def as_json(self, row: ContinualRow, runs: list[ContinualRun]) -> dict[str, Any]:
         """The row as `--json` prints it, with errors by task."""

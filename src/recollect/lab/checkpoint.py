@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import recollect as rc
+from recollect.memory.file import DamagedFileError, MemoryFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,12 @@ class Checkpoint:
             return None
         try:
             learner = load(self.path)
-        except rc.MemoryFileError:  # such as a first checkpoint that a full disk cut short
+        except DamagedFileError:
             learner = None
+        except MemoryFileError:
+            if self.path.stat().st_size:  # in use, say: not to be given up
+                raise
+            learner = None  # a first checkpoint that a full disk cut short
         if learner is None or learner.progress["run"] != self.run:
             self.done()
             return None

@@ -46,7 +46,8 @@ def write(folder: Path, run: Run) -> Path:
     path = path_of(folder, run.experiment, run.profile, run.row, run.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.part")
-    partial.write_text(json.dumps(_rounded(asdict(run)), indent=1, allow_nan=False) + "\n")
+    exact = {"settings": run.settings, "amounts": run.amounts}  # what `read` compares
+    partial.write_text(json.dumps(_rounded(asdict(run)) | exact, indent=1, allow_nan=False) + "\n")
     partial.replace(path)
     return path
 

@@ -9,6 +9,8 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import torch
+
 import recollect as rc
 from recollect.distillation import reconstruction_distortion
 from recollect.lab.clock import timed
@@ -17,7 +19,6 @@ from recollect.lab.diary import diary_of
 from recollect.lab.experiment import Run, silent
 from recollect.lab.metrics import backward_transfer, forward_transfer
 from recollect.lab.sheet import CHANNELS, draw_sheet
-from recollect.memory.records import overview
 
 if TYPE_CHECKING:
     from recollect.lab.checkpoint import Checkpoint
@@ -185,10 +186,13 @@ def ages(memory: rc.Memory, past: list[rc.streams.Task]) -> dict[int, rc.Aged]:
 
     Only those that are measured are taken from there: a large memory has many.
     """
-    ageing, held, first = rc.Ageing(memory), overview(memory, HELD_EXAMPLES).ids, 0
+    held, first, originals = memory.ids.sort().values, 0, []
+    held = held[torch.linspace(0, len(held) - 1, min(HELD_EXAMPLES, len(held)), dtype=torch.float64).round().long()]
     for task in past:
         last = first + len(task.train)
-        if len(ids := held[(held >= first) & (held < last)]):
-            ageing.watch(task.train.images[ids - first].float() / 255, ids)
+        originals.append(task.train.images[held[(held >= first) & (held < last)] - first])
         first = last
-    return ageing.by_task(most=HELD_EXAMPLES)
+    held = held[held < first]  # a stream may go on with others
+    ageing = rc.Ageing(memory)
+    ageing.watch(torch.cat(originals).float() / 255, held)
+    return ageing.by_task()

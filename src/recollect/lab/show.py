@@ -61,12 +61,16 @@ def markdown(experiment: Experiment[R, P, U], found: list[Summary[R, U]]) -> str
     return "\n".join(lines)
 
 
+# What every row has; null for what an experiment has not.
+FIELDS = ("name", "storage_examples", "items", "bits_per_item", "retention", "paper", "seeds", "seconds")
+
+
 def as_json(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]]) -> dict[str, Any]:
     """One object with everything."""
     return {
         "experiment": experiment.name,
         "profile": profile.name,
-        "rows": [experiment.as_json(summary.row, summary.runs) for summary in found],
+        "rows": [dict.fromkeys(FIELDS) | experiment.as_json(summary.row, summary.runs) for summary in found],
     }
 
 

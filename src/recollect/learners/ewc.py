@@ -60,8 +60,8 @@ class EWC(Learner):
         super().__init__(model, learning_rate, averaging=averaging)
         self.strength = check_number("strength", strength, above=0, or_equal=True)
         self.items = check_at_least("items", items, 1)
-        self._anchors: list[list[torch.Tensor]] = []  # θ_k, by task that ended
-        self._fisher: list[list[torch.Tensor]] = []  # F_k
+        self._anchors: list[dict[int, torch.Tensor]] = []  # θ_k, by task that ended and number of the parameter
+        self._fisher: list[dict[int, torch.Tensor]] = []  # F_k
         self._task: int | None = None
         self._images = torch.empty(0, dtype=torch.uint8)
         self._labels = torch.empty(0, dtype=torch.int64)
@@ -82,11 +82,16 @@ class EWC(Learner):
 
     def _pull(self) -> list[torch.Tensor]:
         """Σ_k F_k (θ - θ_k), for each parameter."""
-        pulls = [torch.zeros_like(weight) for weight in self._trained]
+        pulls = {number: torch.zeros_like(weight) for number, weight in self._numbered()}
         for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
-            for pull, weight, anchor, fisher in zip(pulls, self._trained, anchors, fishers, strict=True):
-                pull.addcmul_(fisher, weight.detach() - anchor)
-        return pulls
+            for number, weight in self._numbered():
+                if number in anchors:  # if not, it was frozen then
+                    pulls[number].addcmul_(fishers[number], weight.detach() - anchors[number])
+        return [*pulls.values()]
+
+    def _numbered(self) -> list[tuple[int, torch.Tensor]]:
+        """What is trained, by its number among all parameters."""
+        return [(number, weight) for number, weight in enumerate(self._parameters) if weight.requires_grad]
 
     def _keep(self, x: torch.Tensor, labels: torch.Tensor, task: int) -> None:
         self._task, self._example = task, raw_bits(x.shape[1:])
@@ -102,22 +107,22 @@ class EWC(Learner):
         if self._task is not None:
             self._end(self._information(self._task))
 
-    def _information(self, task: int) -> list[torch.Tensor]:
+    def _information(self, task: int) -> dict[int, torch.Tensor]:
         """The Fisher information of each weight for the examples at hand, which are of this task."""
         self.model.eval()  # examples are taken one by one, and must not change running statistics
-        fisher = [torch.zeros_like(weight) for weight in self._trained]
+        fisher = {number: torch.zeros_like(weight) for number, weight in self._numbered()}
         for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
             inputs = [images.float() / 255]
             if self._takes_task:
                 inputs.append(torch.full_like(labels, task))
             gradients = matrices_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
-            for total, matrix in zip(fisher, gradients, strict=True):
+            for total, matrix in zip(fisher.values(), gradients, strict=True):
                 total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
         return fisher
 
-    def _end(self, fisher: list[torch.Tensor]) -> None:
+    def _end(self, fisher: dict[int, torch.Tensor]) -> None:
         self._fisher.append(fisher)
-        self._anchors.append([weight.detach().clone() for weight in self._trained])
+        self._anchors.append({number: self._parameters[number].detach().clone() for number in fisher})
         # New ones, since views would keep what is dropped.
         self._task, self._images, self._labels = None, self._images.new_empty(0), self._labels.new_empty(0)
 
@@ -127,7 +132,7 @@ class EWC(Learner):
             f"{kind}.{task}.{number}": tensor
             for kind, tasks in kept.items()
             for task, parameters in enumerate(tasks)
-            for number, tensor in enumerate(parameters)
+            for number, tensor in parameters.items()
         }
         values = {"task": self._task, "ended": len(self._anchors), "example": self._example}
         return values, {**tensors, "images": self._images, "labels": self._labels}
@@ -135,15 +140,18 @@ class EWC(Learner):
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
         self._task, self._example = values["task"], values["example"]
         self._images, self._labels = tensors["images"], tensors["labels"]
-        numbers = range(len(self._trained))
+        numbers = range(len(self._parameters))
         self._anchors, self._fisher = (
-            [[tensors[f"{kind}.{task}.{number}"] for number in numbers] for task in range(values["ended"])]
+            [
+                {number: tensors[name] for number in numbers if (name := f"{kind}.{task}.{number}") in tensors}
+                for task in range(values["ended"])
+            ]
             for kind in ("anchor", "fisher")
         )
 
     def footprint(self) -> Bill:
         """Weights and Fisher information of the tasks that ended, and examples of the current one."""
-        kept = [tensor for task in (*self._anchors, *self._fisher) for tensor in task]
+        kept = [tensor for task in (*self._anchors, *self._fisher) for tensor in task.values()]
         return Bill(
             codes=8 * self._images.nbytes,
             labels=8 * self._labels.nbytes,

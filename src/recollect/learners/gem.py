@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from recollect.checks import check_at_least, check_number
+from recollect.checks import check_at_least, check_flag, check_number
 from recollect.learners.gradients import gradients_of_groups
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_classes
@@ -72,7 +72,8 @@ class GEM(Learner):
         self.memory_strength = check_number("memory_strength", memory_strength, above=0, or_equal=True)
         self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
-        self.together = together
+        self.together = check_flag("together", together)
+        self._learnable: set[tuple[int, int]] = set()  # tasks and labels that the model is known to have
         if together:
             check_layers(model)
 
@@ -85,6 +86,8 @@ class GEM(Learner):
         """Learn from a batch of the stream. Examples that the memory does not take change nothing."""
         memory = self.module.memory
         x, labels, tasks = memory.check(x, y, self._for_learner(task))
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
+        self._check_outputs(x, y, t)
 
         # Scalable Recollection Module training.
         self.module.rehearse_checked(x, self.batch_size if self.module.rehearses else 0)
@@ -93,7 +96,6 @@ class GEM(Learner):
         memory.write_checked(x, labels, tasks)
 
         # GEM training: the gradient g of the new examples, and g_k of the memories of every other task.
-        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
         past = memory.sample_tasks(self.memory_batch, but=set(tasks.tolist()))
         if past is None:
             self._step(x, y, t)
@@ -108,6 +110,14 @@ class GEM(Learner):
         gradients = gradients_of(self.model, inputs, torch.cat([y, past.y]), sizes)
         step = gradients.combined(self._shares(gradients))
         self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])
+
+    @torch.no_grad()
+    def _check_outputs(self, x: torch.Tensor, y: torch.Tensor, t: torch.Tensor) -> None:
+        """What the model cannot learn is refused while the memory does not have it: it would come back in each step."""
+        if new := set(zip(t.tolist(), y.tolist(), strict=True)) - self._learnable:
+            self.model.eval()  # what is only asked must not change running statistics
+            self._loss(self._logits(x, t), y)
+            self._learnable |= new
 
     def _shares(self, gradients: Gradients) -> torch.Tensor:
         """How much of g and of each g_k is in the step: g alone, unless it would make the loss on a past task grow."""

@@ -61,7 +61,7 @@ class Learner(ABC):
         self.progress: Plain = {}
         self._home: Home | None = None  # where it was last saved, for a learner without a memory
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
-        self._trained: list[torch.Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._parameters: list[torch.Tensor] = list(check_model(model).parameters())
         self._takes_task = takes_task(model)
 
     @property
@@ -73,6 +73,14 @@ class Learner(ABC):
     def _of_classes(self) -> bool:
         """Whether targets are classes: as the memory has it, and without one the loss."""
         return self._loss_is_of_classes if self.memory is None else self.memory.classes > 0
+
+    @property
+    def _trained(self) -> list[torch.Tensor]:
+        """The parameters that are trained as things stand: some may be frozen, and let go again, on the way."""
+        trained = [parameter for parameter in self._parameters if parameter.requires_grad]
+        if not trained:
+            raise ValueError(f"every parameter of the model {type(self.model).__name__} is frozen, or there are none")
+        return trained
 
     @abstractmethod
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
@@ -212,6 +220,13 @@ class Learner(ABC):
         return (x, task.to(x.device)) if self._takes_task else (x,)
 
 
+def check_model(model: nn.Module) -> nn.Module:
+    """``model``, after making sure that it is one."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is {type(model).__name__}: accepted is a torch.nn.Module")
+    return model
+
+
 def takes_task(model: nn.Module) -> bool:
     """Whether a model is one of x and t: whether its forward has an argument ``task``."""
     # Compiled and data-parallel models hide the signature of the model that they wrap.
@@ -228,6 +243,8 @@ def integers(name: str, values: TargetLike, count: int) -> torch.Tensor:
 
 def reals(name: str, values: TargetLike, count: int) -> torch.Tensor:
     """Targets that are no classes as a tensor of float32, one for each of ``count`` examples."""
+    if values is None:
+        raise TypeError(f"{name} is missing: accepted are numbers")
     tensor = torch.as_tensor(values, dtype=torch.float32)
     if tensor.ndim == 0 or len(tensor) != count:
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}: accepted is a target for each of {count} examples")

@@ -63,6 +63,14 @@ def _of_equal_shapes(loss: Loss) -> Loss:
     return checked
 
 
+def check_loss(loss: Named | Loss, memory: Memory) -> None:
+    """Refuse a memory that does not keep what a named loss is for; with one of your own it is yours to know."""
+    if loss == "cross_entropy":
+        check_classes("a loss of cross_entropy", memory)
+    elif isinstance(loss, str) and memory.classes:
+        raise ValueError(f"loss={loss!r} and a memory that keeps classes: accepted is one with targets=RealTargets()")
+
+
 def check_classes(learner: str, memory: Memory) -> None:
     """Refuse a memory that keeps no classes, for what learns nothing else."""
     if not memory.classes:

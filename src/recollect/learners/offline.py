@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
-from recollect.learners.losses import check_classes
+from recollect.learners.losses import check_loss
 from recollect.memory.memory import check_memory
 from recollect.rebuild import rebuildable
 
@@ -52,8 +52,7 @@ class Offline(Learner):
     ) -> None:
         super().__init__(model, learning_rate, loss)
         self._memory = check_memory(memory)
-        if loss == "cross_entropy":
-            check_classes("a loss of cross_entropy", memory)
+        check_loss(loss, memory)
         self.epochs = check_at_least("epochs", epochs, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
 

@@ -9,7 +9,7 @@ import torch
 from recollect.checks import check_at_least
 from recollect.learners.augmentation import Augmentation
 from recollect.learners.learner import Learner
-from recollect.learners.losses import check_classes
+from recollect.learners.losses import check_loss
 from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
@@ -71,11 +71,10 @@ class Replay(Learner):
     ) -> None:
         super().__init__(model, learning_rate, loss, averaging)
         self.module = check_module(module)
-        if loss == "cross_entropy":
-            check_classes("a loss of cross_entropy", module.memory)
+        check_loss(loss, self.module.memory)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
-        self.augment = Augmentation(augment, seed) if augment else None
+        self.augment = Augmentation(augment, check_at_least("seed", seed, 0)) if augment else None
 
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
         return {}, {"augmentation": self.augment.generator.get_state()} if self.augment else {}

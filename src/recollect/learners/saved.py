@@ -21,7 +21,7 @@ from recollect.memory.saved import (
     restored,
     tensors_to_bytes,
 )
-from recollect.rebuild import Plain, described, known, rebuilt
+from recollect.rebuild import Plain, described, known, plain, rebuilt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
         "module": _described(module) if module is not None else None,
         "values": values,
         "steps": average.steps if average is not None else 0,
-        "progress": progress or {},
+        "progress": _checked(progress or {}),
     }
     parts = {
         "learner": json.dumps(description).encode(),
@@ -63,6 +63,16 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
         learner._tried = file.home_at(path, learner._home, learner._tried)
         learner._home = file.commit(learner._tried, file.Change(parts=parts))
     learner.progress = description["progress"]
+
+
+def _checked(progress: object) -> Plain:
+    """The progress of a user's own, as it will be when it is loaded."""
+    if not isinstance(progress, dict):
+        raise TypeError(f"progress is {type(progress).__name__}: accepted is a dictionary of plain values")
+    try:
+        return json.loads(json.dumps(plain(progress)))
+    except TypeError as error:
+        raise TypeError(f"progress cannot be saved ({error}): accepted are plain values, under names") from None
 
 
 def _described(thing: object) -> Plain:

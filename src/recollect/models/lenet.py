@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from recollect.checks import check_at_least
 from recollect.rebuild import rebuildable
 from recollect.seeding import initial_weights
 
@@ -28,7 +29,7 @@ class LeNet(nn.Sequential):
                 *[nn.Conv2d(6, 16, kernel_size=5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()],
                 *[nn.Linear(16 * 5 * 5, 120), nn.ReLU()],
                 *[nn.Linear(120, 84), nn.ReLU()],
-                nn.Linear(84, classes),
+                nn.Linear(84, check_at_least("classes", classes, 1)),
             )
         # Faster on CPUs; it changes no result but by rounding.
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

@@ -6,6 +6,7 @@ import itertools
 
 from torch import nn
 
+from recollect.checks import check_at_least
 from recollect.rebuild import rebuildable
 from recollect.seeding import initial_weights
 
@@ -21,7 +22,7 @@ class MLP(nn.Sequential):
     def __init__(
         self, inputs: int = 784, hidden: tuple[int, ...] = (100, 100), classes: int = 10, *, seed: int = 0
     ) -> None:
-        sizes = [inputs, *hidden, classes]
+        sizes = [check_at_least("inputs", inputs, 1), *hidden, check_at_least("classes", classes, 1)]
         layers: list[nn.Module] = [nn.Flatten()]
         with initial_weights(seed, "MLP"):
             for before, after in itertools.pairwise(sizes):

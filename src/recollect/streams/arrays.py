@@ -56,6 +56,8 @@ def from_arrays(
     >>> task.train.images.shape, task.train.images.dtype
     (torch.Size([100, 3, 16, 16]), torch.uint8)
     """
+    if test is not None and not (isinstance(test, tuple | list) and len(test) == 2):
+        raise TypeError(f"test is {type(test).__name__}: accepted is a pair, images and labels")
     division = Division(tasks=tasks, test_tasks=test_tasks, test_share=test_share, seed=seed, shuffle=shuffle)
     return division.stream(_examples(images, labels), None if test is None else _examples(*test))
 

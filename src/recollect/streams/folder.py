@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    import numpy.typing as npt
+
     from recollect.streams.division import Tasks
     from recollect.streams.task import Task
 
@@ -93,17 +95,21 @@ def image_files(folder: Path) -> list[Path]:
     return found
 
 
+def decoded(file: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
+    """The pixels of an image file, scaled to a shape; of no format that takes another program to be decoded."""
+    with Image.open(file, formats=FORMATS) as image:
+        image.draft(None, (2 * max(shape), 2 * max(shape)))  # a JPEG is decoded many times as fast at part of its size
+        return from_picture(image, shape)
+
+
 def _decoded(folder: Path, names: list[str], shape: tuple[int, int, int]) -> Examples:
     if unknown := [name for name in class_names(folder) if name not in names]:
         raise ValueError(f"{folder} has the class {unknown[0]!r}: accepted are {', '.join(map(repr, names))}")
     files = [(file, names.index(name)) for name in class_names(folder) for file in image_files(folder / name)]
-    large = (2 * max(shape), 2 * max(shape))
     pixels, broken = np.empty((len(files), *shape), np.uint8), []
     for number, (file, _) in enumerate(counted(files, f"Reading {folder}")):
         try:
-            with Image.open(file, formats=FORMATS) as image:
-                image.draft(None, large)  # a JPEG is decoded many times as fast at part of its size
-                pixels[number] = from_picture(image, shape)
+            pixels[number] = decoded(file, shape)
         except Exception as error:  # Pillow has many for a file that is not what it should be
             broken.append(f"{file}: {error}")
     if broken:
