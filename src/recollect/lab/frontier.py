@@ -1,9 +1,8 @@
 """How much is kept in how much storage: MNIST-Rotations with the same training for every kind of memory.
 
 Learned memories are to be compared at equal bits with pictures that are merely made small: the controls have the same
-steps, batches and augmentation, and are coded by their frequencies. Settings are to be chosen on held-out training
-images (`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``); so far there are trials of resized pixels, of real
-images and of sketches, in the storage of 20 images.
+steps, batches and augmentation, and are coded by their frequencies. Settings were chosen on held-out training images
+(`lab/frontier_tuning.py`, ``results/frontier/tuning.jsonl``), but for the codes of the paper's codec.
 """
 
 from __future__ import annotations
