@@ -49,6 +49,8 @@ def core_seconds(row: ContinualRow, profile: ContinualProfile, course: Course) -
         per_task = row.items / profile.tasks
         decoded = profile.tasks / 2 * min(settings.get("memory_batch") or per_task, per_task)
         passes, trained = profile.tasks / 4, decoded + new
+        if settings.get("together"):  # one pass forward and two back
+            trained *= 1.5
     if row.learner is rc.EWC:
         passes += profile.tasks / 5  # the pull of each past task
     per_batch = course.step * passes + course.image * trained

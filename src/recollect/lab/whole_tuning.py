@@ -1,7 +1,7 @@
 """What shows only over a whole stream, in all of the storage: ``python -m recollect.lab.whole_tuning``.
 
 All else is tried on the first tasks. But a painter, whose room every memory of its kind pays once, takes long to learn;
-and a step of GEM has a share of each past task, so that with many of them it may be too large.
+and a rate of JPEG's that was better on the first tasks may be too large for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
 FILTERS = (0, 32)
-RATES = (0.003, 0.01, 0.03)
 JPEG_RATE = 0.1
 
 
@@ -34,14 +33,9 @@ def whole(profile: ContinualProfile) -> ContinualProfile:
 
 
 def candidates(row: ContinualRow) -> list[ContinualRow]:
-    """A row with and without a painter; of GEM small pictures in the storage of 20 images, for all of its rows.
-
-    And JPEG with another rate than all memories have, which was better on the first tasks.
-    """
+    """A row with and without a painter, and JPEG with the rate that all memories have and with its own."""
     if row.block:  # a row of above once more
         return []
-    if row.learner is rc.GEM and row.codec is rc.ResizedPixels and row.storage == 20:
-        return tuning.grid(row, learning_rate=RATES)
     if row.learner is rc.Replay and row.codec is rc.JPEG and row.storage == 200:
         return tuning.grid(row, learning_rate=(table2.RATE, JPEG_RATE))
     if row.codec in {rc.Cosines, rc.Sketch} and row.settings["steps"] == 1:  # rows of more take what is best with one
