@@ -327,6 +327,14 @@ def test_a_trial_is_not_made_again_because_settings_stand_in_another_order(tmp_p
     assert tuning.jobs_left(EXPERIMENT, PROFILE, [turned], (100,), path) == []
 
 
+def test_a_trial_over_less_of_the_stream_is_another(tmp_path: Path):
+    path = tmp_path / "tuning.jsonl"
+    jobs = tuning.jobs_left(EXPERIMENT, PROFILE, [ROWS[0]], (100,), path)
+    runner.run(jobs, partial(tuning.append, path), workers=1, console=Console(file=io.StringIO()))
+    assert tuning.jobs_left(EXPERIMENT, PROFILE, [ROWS[0]], (100,), path) == []
+    assert len(tuning.jobs_left(EXPERIMENT, replace(PROFILE, tasks=2), [ROWS[0]], (100,), path)) == 1
+
+
 def test_rows_are_chosen_by_parts_of_their_names():
     assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["e", "ON"])][:2] == ["Online", "Replay"]
     assert [row.name for row in EXPERIMENT.chosen(PROFILE, ["gem"])] == ["GEM"]

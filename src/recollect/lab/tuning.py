@@ -40,6 +40,11 @@ class Trial:
     seed: int
     retention: float
     seconds: float
+    amounts: Settings | None = None  # of the stream; older trials do not say, and have those of their file
+
+    def is_of(self, profile: ContinualProfile) -> bool:
+        """Whether it was made over as much of the stream as a profile has."""
+        return self.amounts is None or key(self.amounts) == key(profile.amounts)
 
 
 def grid(row: ContinualRow, **choices: Iterable[Any]) -> list[ContinualRow]:
@@ -66,7 +71,7 @@ def key(settings: Settings) -> str:
 
 def append(path: Path, run: ContinualRun) -> None:
     """Add a trial: one line in one write, so that workers do not get in each other's way."""
-    trial = {name: getattr(run, name) for name in ("row", "settings", "seed", "retention", "seconds")}
+    trial = {name: getattr(run, name) for name in ("row", "settings", "seed", "retention", "seconds", "amounts")}
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(descriptor, f"{json.dumps(trial)}\n".encode())
@@ -78,7 +83,7 @@ def jobs_left(
     experiment: Continual, profile: ContinualProfile, rows: list[ContinualRow], seeds: Sequence[int], path: Path
 ) -> list[AnyJob]:
     """The trials that are missing in the file."""
-    done = {(trial.row, key(trial.settings), trial.seed) for trial in read(path)}
+    done = {(trial.row, key(trial.settings), trial.seed) for trial in read(path) if trial.is_of(profile)}
     wanted = {(row.name, key(row.described), seed): (row, seed) for seed in seeds for row in rows}
     missing = [job for trial, job in wanted.items() if trial not in done]
     return [
@@ -116,7 +121,7 @@ def tune(
     run(jobs, partial(append, arguments.out), workers=arguments.jobs, console=console)
     # Trials of an earlier grid, in another storage say, are no measure for those of this one.
     grid = [key(candidate.described) for candidate in wanted]
-    trials = [trial for trial in read(arguments.out) if key(trial.settings) in grid]
+    trials = [trial for trial in read(arguments.out) if key(trial.settings) in grid and trial.is_of(profile)]
     for row in rows:
         for mean, tried in ranked(trials, row.name)[:3]:
             console.print(f"{row.name}: {mean:.1f} %", {name: tried[name] for name in ("settings", "code", "training")})
