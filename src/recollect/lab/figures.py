@@ -94,7 +94,9 @@ def retention_against_storage(found: Sequence[tuple[Continual, list[Summary[Cont
         column[0].set_title(experiment.title.split(":")[0])
     labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid[0])
     kinds = {name.removeprefix("Replay "): handle for pairs in labelled for handle, name in pairs}
-    figure.legend(kinds.values(), kinds.keys(), loc="outside lower center", ncols=len(kinds), frameon=False)
+    hollow = any(summary.row.paper for _, rows in found for summary in rows)
+    title = "hollow: the paper" if hollow else None
+    figure.legend(kinds.values(), kinds.keys(), title=title, loc="outside lower center", ncols=len(kinds), frameon=False)
     return figure
 
 
