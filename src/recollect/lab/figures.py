@@ -95,8 +95,8 @@ def retention_against_storage(found: Sequence[tuple[Continual, list[Summary[Cont
     labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid[0])
     kinds = {name.removeprefix("Replay "): handle for pairs in labelled for handle, name in pairs}
     hollow = any(summary.row.paper for _, rows in found for summary in rows)
-    title = "hollow: the paper" if hollow else None
-    figure.legend(kinds.values(), kinds.keys(), title=title, loc="outside lower center", ncols=len(kinds), frameon=False)
+    legend = figure.legend(kinds.values(), kinds.keys(), loc="outside lower center", ncols=len(kinds), frameon=False)
+    legend.set_title("hollow: the paper" if hollow else "")
     return figure
 
 
