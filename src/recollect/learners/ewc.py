@@ -82,12 +82,13 @@ class EWC(Learner):
 
     def _pull(self) -> list[torch.Tensor]:
         """Σ_k F_k (θ - θ_k), for each parameter."""
-        pulls = {number: torch.zeros_like(weight) for number, weight in self._numbered()}
-        for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
-            for number, weight in self._numbered():
+        pulls = []
+        for number, weight in self._numbered():
+            pulls.append(pull := torch.zeros_like(weight))
+            for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
                 if number in anchors:  # if not, it was frozen then
-                    pulls[number].addcmul_(fishers[number], weight.detach() - anchors[number])
-        return [*pulls.values()]
+                    pull.addcmul_(fishers[number], weight.detach() - anchors[number])
+        return pulls
 
     def _numbered(self) -> list[tuple[int, torch.Tensor]]:
         """What is trained, by its number among all parameters."""
