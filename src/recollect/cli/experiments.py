@@ -75,13 +75,13 @@ def run(
     if stream is None and (extra := [f"--{option}" for option, value in of_stream.items() if value is not None]):
         raise typer.BadParameter(f"{', '.join(extra)}: accepted with --stream only")
     wanted = _rows(experiment, chosen, rows)
-    _check_writable(folder)
     try:
         jobs_left = runner.jobs_left(experiment, chosen, wanted, seeds, folder, device=_device(device))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if tensorboard is not None:
         jobs_left = _with_diaries(jobs_left, experiment, tensorboard)
+    _check_writable(folder)
     runs = sum(len(chosen.seeds_of(row, seeds)) for row in experiment.distinct(chosen, wanted))
     if done := runs - len(jobs_left):
         say(f"{done} of {runs} runs are in {folder} already.", remarks)

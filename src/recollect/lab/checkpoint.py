@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from recollect.memory.file import DamagedFileError, MemoryFileError
+from recollect.memory.file import MemoryFileError, UnavailableFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,12 +47,10 @@ class Checkpoint:
             return None
         try:
             learner = load(self.path)
-        except DamagedFileError:
+        except UnavailableFileError:  # it may be as good as ever
+            raise
+        except MemoryFileError:  # such as a first checkpoint that a full disk cut short
             learner = None
-        except MemoryFileError:
-            if self.path.stat().st_size:  # in use, say: not to be given up
-                raise
-            learner = None  # a first checkpoint that a full disk cut short
         if learner is None or learner.progress["run"] != self.run:
             self.done()
             return None

@@ -47,6 +47,10 @@ class MemoryFileError(Exception):
     """A file cannot be read or written; the message says why."""
 
 
+class UnavailableFileError(MemoryFileError):
+    """A file is in use, or the system does not let it be read or written; what it holds may be as it was."""
+
+
 class DamagedFileError(MemoryFileError):
     """What a file holds is not what was committed to it."""
 
@@ -358,10 +362,10 @@ def _explain(error: Exception, path: Path) -> NoReturn:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            raise MemoryFileError(f"{path} is in use by another process: a file has one writer") from error
+            raise UnavailableFileError(f"{path} is in use by another process: a file has one writer") from error
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
-            raise MemoryFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
+            raise UnavailableFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            raise MemoryFileError(f"{path} cannot be opened or written ({error})") from error
+            raise UnavailableFileError(f"{path} cannot be opened or written ({error})") from error
         case _:
             raise DamagedFileError(f"{path} is damaged: {error}") from error
