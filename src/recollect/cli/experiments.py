@@ -202,8 +202,7 @@ def _with_diaries(jobs: list[AnyJob], experiment: AnyExperiment, folder: Path) -
         raise typer.BadParameter(f"--tensorboard with {experiment.name}: accepted are experiments on a stream, {able}")
     if find_spec("tensorboard") is None:
         raise typer.BadParameter("--tensorboard needs TensorBoard: `pip install tensorboard` installs it")
-    names = ((job.experiment.home, job.profile.name, job.row.name, job.seed) for job in jobs)
-    paths = (results.path_of(folder, *name).with_suffix("") for name in names)
+    paths = (results.kept_at(folder, experiment, job.profile, job.row, job.seed).with_suffix("") for job in jobs)
     return [replace(job, diary=path) for job, path in zip(jobs, paths, strict=True)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import recollect as rc
 from recollect.lab.against_storage import BILLS, AgainstStorage
 from recollect.lab.continual import ContinualProfile, ContinualRow
+from recollect.lab.frontier import EXPERIMENT as FRONTIER
 from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketched
 
 STORAGE = 20
@@ -33,12 +34,13 @@ def autoencoder(name: str, **code: object) -> ContinualRow:
     )
 
 
+SKETCHES = replay("", STORAGE, sketched(STORAGE, 14, 0.5, 0))
 PIXELS = replay("", STORAGE, coded(rc.ResizedPixels, STORAGE, {"size": SIZE, "bits": 1}))
 ROWS = (
     changed("Resized pixels", BY_STEPS, PIXELS, scheme="radix"),
     changed("and coded by frequencies", BY_STEPS, PIXELS),
-    changed("and by their neighbours", BY_STEPS, code={"threshold": 0.5, "filters": 0}),
-    changed("and cut at a quarter", BY_STEPS, code={"filters": 0}),
+    changed("and by their neighbours", BY_STEPS, SKETCHES),
+    changed("and cut at a quarter", BY_STEPS, SKETCHES, code={"threshold": 0.25}),
     changed("and painted", BY_STEPS),
     changed("Not coded", LESS, scheme="radix"),
     changed("Cut at a half", LESS, code={"threshold": 0.5}),
@@ -58,6 +60,7 @@ EXPERIMENT = AgainstStorage(
     name="ablation",
     title="The parts of a memory of sketches: MNIST-Rotations in the storage of 20 images",
     answers="What is each part worth?",
+    shares=FRONTIER,
     rows=ROWS,
     profiles={
         "quick": ContinualProfile(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +86,13 @@ P = TypeVar("P", bound=Profile)
 U = TypeVar("U", bound=Run)
 
 
+class Kept(NamedTuple):
+    """Under which names runs are kept."""
+
+    experiment: str
+    row: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ABC, Generic[R, P, U]):
     """Rows that answer a question together. Each kind of experiment says how its rows are run and shown."""
@@ -96,15 +103,10 @@ class Experiment(ABC, Generic[R, P, U]):
     rows: tuple[R, ...]
     profiles: dict[str, P]
     notes: tuple[str, ...] = ()
-    runs_of: str = ""  # another experiment whose runs these are, for one that shows some of its rows in another light
+    shares: AnyExperiment | None = None  # another one on the same stream, whose runs serve rows that do the same
 
     kind: ClassVar[type[Run]]  # of its runs
     keeps_diary: ClassVar[bool] = False  # its runs tell TensorBoard, if they are asked to
-
-    @property
-    def home(self) -> str:
-        """The name under which its runs are kept."""
-        return self.runs_of or self.name
 
     @property
     @abstractmethod
@@ -154,17 +156,21 @@ class Experiment(ABC, Generic[R, P, U]):
         return [pictured([figure])] if figure is not None else []
 
     def distinct(self, profile: P, rows: Sequence[R]) -> list[R]:
-        """Those of ``rows`` that do not do the same as another, under the names that their runs are kept by."""
-        kept: dict[str, R] = {}
+        """Those of ``rows`` that do not do the same as another before them."""
+        distinct: dict[Kept, R] = {}
         for row in rows:
-            named = replace(row, name=self.recorded_as(row, profile))
-            kept.setdefault(named.name, named)  # the first has a say in how many seeds there are
-        return [*kept.values()]
+            distinct.setdefault(self.kept(row, profile), row)  # the first has a say in how many seeds there are
+        return [*distinct.values()]
 
-    def recorded_as(self, row: R, profile: P) -> str:
-        """The name under which runs of a row are kept: rows that do the same share their runs."""
-        rows = (other.in_profile(profile) for other in self.rows)
-        return next((other.name for other in rows if other.described == row.described), row.name)
+    def kept(self, row: R, profile: P) -> Kept:
+        """Where the runs of a row are: rows that do the same share them, those of another experiment, too."""
+        for experiment in (self,) if self.shares is None else (self.shares, self):
+            theirs = experiment.profiles.get(profile.name)
+            if theirs is not None and theirs.amounts == profile.amounts:
+                for other in experiment.rows:
+                    if other.in_profile(theirs).described == row.described:
+                        return Kept(experiment.name, other.name)
+        return Kept(self.name, row.name)
 
     def chosen(self, profile: P, words: Sequence[str] = ()) -> list[R]:
         """The rows of a profile, or those of ``words``, with their settings in the profile.

@@ -11,7 +11,7 @@ from recollect.lab.table2 import REPLAY
 
 EXPERIMENT = AgainstStorage(
     name="frontier_cifar100",
-    runs_of=TABLE2.name,
+    shares=TABLE2,
     title="Incremental CIFAR-100: retention against storage, with the same training for every memory",
     answers="Which memory keeps most of photographs in so many bits?",
     course=CIFAR100,

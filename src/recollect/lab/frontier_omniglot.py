@@ -10,7 +10,7 @@ from recollect.lab.omniglot import EXPERIMENT as ALPHABETS
 
 EXPERIMENT = AgainstStorage(
     name="frontier_omniglot",
-    runs_of=ALPHABETS.name,
+    shares=ALPHABETS,
     title="Incremental Omniglot: retention against storage, with the same training for every memory",
     answers="Which memory keeps most of drawings in so many bits?",
     course=OMNIGLOT,

@@ -52,10 +52,11 @@ class Job(Generic[R, P]):
     @property
     def recorded(self) -> dict[str, Any]:
         """What is recorded of a run of any kind."""
+        kept = self.experiment.kept(self.row, self.profile)
         return {
-            "experiment": self.experiment.home,
+            "experiment": kept.experiment,
             "profile": self.profile.name,
-            "row": self.row.name,
+            "row": self.row.name if self.validation else kept.row,
             "seed": self.seed,
             "validation": self.validation,
             "amounts": self.profile.amounts,

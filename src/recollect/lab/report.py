@@ -93,8 +93,7 @@ def _section(folder: Path, experiment: AnyExperiment, profile: Profile, found: l
         columns=(*experiment.columns, "seeds", "a run took"),
         blocks=[(block, [_line(experiment, summary) for summary in rows]) for block, rows in by_block(found)],
         pictures=[*_drawn(name, experiment, found)],
-        # Where runs are another experiment's, its section has them.
-        gallery=[*_gallery(folder, found)] if experiment.home == experiment.name else [],
+        gallery=[*_gallery(folder, experiment, found)],
         facts=_facts(folder, experiment, profile, found),
     )
 
@@ -116,12 +115,14 @@ def _drawn(name: str, experiment: AnyExperiment, found: list[Summary[Any, Any]])
             yield Drawn(picture, panels)
 
 
-def _gallery(folder: Path, found: list[Summary[Any, Any]]) -> Iterator[tuple[str, list[Tile]]]:
-    """What the first seed of each row left beside its run."""
+def _gallery(
+    folder: Path, experiment: AnyExperiment, found: list[Summary[Any, Any]]
+) -> Iterator[tuple[str, list[Tile]]]:
+    """What the first seed of each row left beside its run. Where that is another experiment's, its section has it."""
     for summary in recorded_once(found):
         run = summary.runs[0]
         path = results.path_of(folder, run.experiment, run.profile, run.row, run.seed)
-        if tiles := read_tiles(results.sheet_of(path)):
+        if run.experiment == experiment.name and (tiles := read_tiles(results.sheet_of(path))):
             yield summary.row.name, tiles
 
 
@@ -146,8 +147,9 @@ def _facts(folder: Path, experiment: AnyExperiment, profile: Profile, found: lis
     }
     if left := _left(experiment, profile, found):
         facts["Still to be run"] = ", ".join(left)
-    others = len([*(folder / experiment.home / profile.name).glob("*/seed*.json")]) - len(runs)
-    if others > 0 and not experiment.runs_of:
+    own = [run for run in runs if run.experiment == experiment.name]
+    others = len([*(folder / experiment.name / profile.name).glob("*/seed*.json")]) - len(own)
+    if others > 0:
         facts["Not shown"] = f"{others} recorded with other settings than those of this version"
     return facts
 

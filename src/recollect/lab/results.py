@@ -27,6 +27,12 @@ def path_of(folder: Path, experiment: str, profile: str, row: str, seed: int) ->
     return folder / experiment / profile / slug(row) / f"seed{seed}.json"
 
 
+def kept_at(folder: Path, experiment: Experiment[R, P, U], profile: P, row: R, seed: int) -> Path:
+    """The file of a row's run, which may be that of another row that does the same."""
+    kept = experiment.kept(row, profile)
+    return path_of(folder, kept.experiment, profile.name, kept.row, seed)
+
+
 def slug(name: str) -> str:
     """A name for a folder.
 
@@ -54,7 +60,7 @@ def write(folder: Path, run: Run) -> Path:
 
 def read(folder: Path, experiment: Experiment[R, P, U], profile: P, row: R, seed: int) -> U | None:
     """The recorded run, or None if there is none with the settings of the row and the amounts of the profile."""
-    path = path_of(folder, experiment.home, profile.name, experiment.recorded_as(row, profile), seed)
+    path = kept_at(folder, experiment, profile, row, seed)
     if not path.exists():
         return None
     try:
@@ -97,8 +103,7 @@ def summaries(
     """All rows with recorded runs, of so many seeds or of all that are there."""
     found = []
     for row in rows:
-        parent = path_of(folder, experiment.home, profile.name, experiment.recorded_as(row, profile), 0).parent
-        numbers = _seeds(parent) if seeds is None else range(seeds)
+        numbers = _seeds(kept_at(folder, experiment, profile, row, 0).parent) if seeds is None else range(seeds)
         runs = [read(folder, experiment, profile, row, seed) for seed in numbers]
         if kept := [run for run in runs if run is not None]:
             found.append(Summary(row, kept))

@@ -65,7 +65,7 @@ def jobs_left(
     ]
     jobs = []
     for number, (seed, row) in enumerate(missing):
-        path = results.path_of(folder, experiment.home, profile.name, row.name, seed)
+        path = results.kept_at(folder, experiment, profile, row, seed)
         jobs.append(
             Job(
                 number=number,

@@ -25,9 +25,10 @@ def by_block(found: list[Summary[R, U]]) -> list[tuple[str, list[Summary[R, U]]]
 
 def recorded_once(found: list[Summary[R, U]]) -> list[Summary[R, U]]:
     """The rows without those that share the runs of another."""
-    first: dict[str, Summary[R, U]] = {}
+    first: dict[tuple[str, str], Summary[R, U]] = {}
     for summary in found:
-        first.setdefault(summary.runs[0].row, summary)
+        run = summary.runs[0]
+        first.setdefault((run.experiment, run.row), summary)
     return [*first.values()]
 
 

@@ -47,6 +47,7 @@ EXPERIMENT = Continual(
     title="Table 3: Incremental CIFAR-100 in a total storage of 200 images",
     answers="Do recollections win even if their codec is counted?",
     course=CIFAR100,
+    shares=TABLE2,
     rows=(
         renamed(replay("Real Storage", STORAGE, 43.0, real(STORAGE)), "Replay Real Storage"),
         renamed(

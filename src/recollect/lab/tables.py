@@ -42,7 +42,7 @@ def recorded(experiment: AnyExperiment, folder: Path) -> Record:
     rows = experiment.chosen(profile)
     found = results.summaries(folder, experiment, profile, rows)
     names = {summary.row.name for summary in found}
-    return found, [row for row in rows if row.name not in names and experiment.recorded_as(row, profile) == row.name]
+    return found, [row for row in experiment.distinct(profile, rows) if row.name not in names]
 
 
 def among(record: Record, names: Container[str]) -> Record:
