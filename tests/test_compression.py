@@ -124,6 +124,19 @@ def test_pixels_are_billed_by_their_number_and_depth():
     assert execute(raw).distortion == pytest.approx(0, abs=1e-6)
 
 
+def test_what_is_coded_takes_little_more_than_its_entropy_and_a_sketch_less():
+    profile = replace(TINY, images=3000)
+    packed, coded, sketch = (
+        execute(row_of(name), profile) for name in ("Pixels 14x14, 1 bit", "Pixels 14x14, coded", "Sketch 14x14")
+    )
+    small = torch.nn.functional.avg_pool2d(mnist("train").images[:3000].float() / 255, 2).flatten(1)
+    share = (small >= 0.5).double().mean(0).clamp(1e-9, 1 - 1e-9)
+    entropy = float(-(share * share.log2() + (1 - share) * (1 - share).log2()).sum())
+    assert entropy < coded.bits < 1.1 * entropy + 16 * 196 / 3000
+    assert sketch.bits < 0.8 * coded.bits
+    assert packed.distortion == coded.distortion == pytest.approx(sketch.distortion, rel=1e-3)
+
+
 def test_the_best_learning_rate_goes_on():
     told: list[tuple[int, str]] = []
     row = replace(row_of("Categorical 6x2"), learning_rates=(1e-2, 1e-5))

@@ -119,6 +119,24 @@ def test_storage_is_what_the_names_say_and_controls_take_no_more(rows: tuple[Dis
         assert total(named[f"{percent} % sample"], images) == pytest.approx(images * 6272 / times, rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["Pixels 100x, coded", "Sketches 100x"])
+def test_what_is_coded_is_all_kept_and_billed_with_what_it_is_coded_by(name: str):
+    room = classroom.Classroom(lesson.MNIST, of(ROWS[name]))
+    prepared = room.prepared()
+    run, memory = room.recorded(prepared, lambda step, state: None), prepared.memory
+    assert memory is not None
+    held, (codes, y) = memory.recollections(), (mnist("train").images[:200].float() / 255, mnist("train").y[:200])
+    assert held is not None
+    order = held.ids.argsort()
+    written = torch.Generator().manual_seed(derived(0, "sample that is kept"))
+    kept = torch.randperm(200, generator=written)
+    assert torch.equal(held.x[order], prepared.codec.decode(prepared.codec.encode(codes[kept])))
+    assert torch.equal(held.y[order], y[kept])
+    bill = memory.footprint()
+    assert run.bits == {"codes": bill.codes, "codec": 0, "tables": bill.tables}
+    assert run.compression == pytest.approx(200 * 6272 / (bill.codes + bill.tables))
+
+
 def test_omniglot_has_the_papers_numbers():
     found = {row.name: row.paper[1_000_000] for row in distillation_omniglot.ROWS if row.paper}
     samples = {"10 % sample": 28.87, "2 % sample": 8.88, "1 % sample": 5.99}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from recollect.budget import raw_bits
@@ -25,7 +26,7 @@ class AgainstStorage(Continual):
     def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
         storage, items, bits, kept, *_ = super().cells(row, runs)
-        in_all = runs[0].bits["total"] / raw_bits(self.course.shape)
+        in_all = fmean(run.bits["total"] for run in runs) / raw_bits(self.course.shape)
         return (storage, f"{in_all:,.{int(in_all < 1000)}f}", items, bits, kept)
 
 

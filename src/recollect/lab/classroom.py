@@ -12,6 +12,7 @@ import torch
 import recollect as rc
 from recollect.distillation import DecodedSampling
 from recollect.lab.codec_training import eager, tuned
+from recollect.lab.compressing import bits_of
 from recollect.lab.experiment import Run, silent
 from recollect.lab.shelf import Part
 from recollect.lab.student import around, curve, marks
@@ -41,7 +42,7 @@ class DistillationRun(Run):
     learning_rates: list[float]  # of the student with the best accuracy on held-out images, each time
     curves: dict[str, dict[str, list[float]]]  # by learning rate: accuracies on "held-out" and "test" images
     items: int
-    bits: dict[str, int]  # of codes and of the codec
+    bits: dict[str, int]  # of codes with what they are coded by, and of the codec
     compression: float  # of all training images, the codec counted
     teacher: dict[str, float | None] | None  # its accuracy, and the seconds that it took
     codec: dict[str, Any] | None  # its distortion on the training images, learning rates and seconds
@@ -119,12 +120,14 @@ class Classroom:
         train, seed = self.material.train, self.job.seed
         order = torch.Generator().manual_seed(derived(seed, "sample that is kept"))
         kept = torch.randperm(len(train), generator=order)[: round(self.job.row.share * len(train))]
+        coded = self.job.row.scheme == "entropy"
         memory = rc.Memory(
             codec,
-            capacity=len(kept),
+            capacity=None if coded else len(kept),
+            code_bits=len(kept) * bits_of(codec) if coded else None,  # so many that all of them fit
             classes=self.lesson.classes,
             tasks=len(self.material.classes),
-            scheme="binary",
+            scheme=self.job.row.scheme,
             seed=seed,
         )
         for rows in kept.split(WRITTEN):
@@ -185,7 +188,10 @@ class Classroom:
             tests["test"] = material.test
         students = self.students(prepared, tests, report)
         chosen = chosen_rates({rate: facts["accuracy"] for rate, facts in students.items()})
-        bits = {"codes": 0 if memory is None else memory.footprint().codes, "codec": prepared.codec.storage_bits}
+        bill = None if memory is None else memory.footprint()
+        bits = {"codes": 0 if bill is None else bill.codes, "codec": prepared.codec.storage_bits}
+        if bill is not None and bill.tables:
+            bits["tables"] = bill.tables
         return DistillationRun(
             **self.job.recorded,
             episodes=marks(self.job.profile.episodes),

@@ -1,10 +1,13 @@
 """Questions 4 and 5 of the paper: distortion as a function of compression, on the training images of MNIST.
 
 Categorical and continuous codes with the shapes and the learning rates of the paper's appendix, JPEG with its header
-taken off, and resized pixels as a control without learning.
+taken off, and resized pixels as a control without learning: packed, coded by how often each value comes, and as
+sketches, which are the same pixels coded by what stands around each.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import recollect as rc
 from recollect.lab.compressing import Compression, CompressionProfile, CompressionRow
@@ -51,6 +54,7 @@ CONTINUOUS = (
 )
 QUALITIES = (1, 25, 50, 75, 100)
 PIXELS = ((4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (10, 1), (14, 1), (14, 2), (20, 1), (14, 4), (20, 3), (28, 2))
+CODED = (6, 8, 10, 14, 20, 28)  # height and width of those of one bit that are coded
 
 
 def categorical(variables: int, categories: int, compression: float, distortion: float) -> CompressionRow:
@@ -92,15 +96,30 @@ def pixels(side: int, bits: int) -> CompressionRow:
     )
 
 
+def coded(side: int) -> CompressionRow:
+    """The same of one bit, coded by how often it is set, for each pixel."""
+    return replace(
+        pixels(side, 1), name=f"Pixels {side}x{side}, coded", block="Resized pixels, coded", scheme="entropy"
+    )
+
+
+def sketch(side: int) -> CompressionRow:
+    """The same of one bit, coded by what the memory learns of a pixel from those around it."""
+    code = {"size": (side, side), "threshold": 0.5, "filters": 0}
+    return CompressionRow(name=f"Sketch {side}x{side}", block="Sketches", codec=rc.Sketch, code=code, scheme="entropy")
+
+
 ROWS = (
     *sorted((categorical(*line) for line in CATEGORICAL), key=lambda row: -(row.paper_compression or 0)),
     *(continuous(*line) for line in CONTINUOUS),
     *(jpeg(quality) for quality in QUALITIES),
     *(pixels(*size) for size in PIXELS),
+    *(coded(side) for side in CODED),
+    *(sketch(side) for side in CODED),
 )
 # Thirteen of the categorical shapes, from the smallest code to the larger ones.
 SPREAD = ["6x2", "20x2", "30x2", "38x2", "62x2", "168x2", "208x2", "6x20", "10x20", "12x10", "24x6", "40x3", "48x10"]
-STATIC = ("JPEG", "Pixels")
+STATIC = ("JPEG", "Pixels", "Sketch")
 
 EXPERIMENT = Compression(
     name="compression",
@@ -130,7 +149,8 @@ EXPERIMENT = Compression(
     },
     notes=(
         "Distortion is the mean absolute error on the training images, pixels in [0, 1]. Bits are those of a code as "
-        "the paper counts them, without the codec; of JPEG the mean over 10,000 images, without its header.",
+        "the paper counts them, without the codec; of JPEG the mean over 10,000 images, without its header; of what is "
+        "coded those of a memory that holds all images, with what it has learned of them.",
         "Learned codecs have the paper's layers with a group norm and a smooth activation behind each hidden one, and "
         "take the most probable code instead of drawing it: so a few epochs do. The profile `paper` has them as the "
         "paper does.",

@@ -165,15 +165,17 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
 
     def cells(self, row: ContinualRow, runs: list[ContinualRun]) -> tuple[str, ...]:
         """The cells of a row, in the order of the columns."""
-        storage, mean, std = runs[0].storage_examples, *retention(runs)
+        storage, items, bits = held(runs)
+        mean, std = retention(runs)
         spread = f" ± {std:.1f}" if len(runs) > 1 else ""
+        paper = None if runs[0].profile == "quick" else row.paper  # of so short a stream the paper has no number
         return (
             f"{storage:,.{int(storage < 1000)}f}" if storage else "0",
-            f"{runs[0].items:,}",
-            f"{runs[0].bits_per_item:,}" if runs[0].bits_per_item else "-",
+            f"{items:,}",
+            f"{bits:,}" if bits else "-",
             f"{mean:.1f}{spread}",
-            f"{row.paper:.1f}" if row.paper is not None else "-",
-            f"{mean - row.paper:+.1f}" if row.paper is not None else "-",
+            f"{paper:.1f}" if paper is not None else "-",
+            f"{mean - paper:+.1f}" if paper is not None else "-",
         )
 
     def pictures(self, found: list[Summary[ContinualRow, ContinualRun]]) -> list[Picture]:
@@ -190,12 +192,13 @@ class Continual(Experiment[ContinualRow, ContinualProfile, ContinualRun]):
     def as_json(self, row: ContinualRow, runs: list[ContinualRun]) -> dict[str, Any]:
         """The row as `--json` prints it."""
         mean, std = retention(runs)
+        storage, items, bits = held(runs)
         return {
             "name": row.name,
             "block": row.block,
-            "storage_examples": runs[0].storage_examples,
-            "items": runs[0].items,
-            "bits_per_item": runs[0].bits_per_item,
+            "storage_examples": storage,
+            "items": items,
+            "bits_per_item": bits,
             "retention": {"mean": mean, "std": std, "each": [run.retention for run in runs]},
             "paper": row.paper,
             "seeds": [run.seed for run in runs],
@@ -215,6 +218,14 @@ def retention(runs: list[ContinualRun]) -> tuple[float, float]:
     """Mean and standard deviation over seeds; 0 for a single seed."""
     each = [run.retention for run in runs]
     return statistics.fmean(each), statistics.stdev(each) if len(runs) > 1 else 0.0
+
+
+def held(runs: list[ContinualRun]) -> tuple[float, int, int]:
+    """Storage in raw examples, items and bits of an item, the means over seeds: coded items differ in size."""
+    storage, items, bits = (
+        statistics.fmean(getattr(run, name) for run in runs) for name in ("storage_examples", "items", "bits_per_item")
+    )
+    return storage, round(items), round(bits)
 
 
 def _mean(values: list[float | None]) -> float | None:

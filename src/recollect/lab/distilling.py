@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recollect.lab.lesson import Lesson
     from recollect.lab.panels import Picture
     from recollect.lab.results import Summary
+    from recollect.memory.memory import Coding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class DistillationRow(Row):
     share: float = 1.0  # of the training images that are kept, drawn at random
     codec: type[Any] = rc.RawPixels
     code: Settings = field(default_factory=dict)
+    scheme: Coding = "binary"
     codec_rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)  # learning rates of a codec that learns: the best is taken
     sampling: tuple[str, ...] = ()  # around buffer sampling, or in its place, as `student.around` names them
     paper: dict[int, float] = field(default_factory=dict)  # accuracy in the paper after so many episodes, in percent
@@ -48,12 +50,13 @@ class DistillationRow(Row):
         """All that decides what a run of this row does, for the record."""
         classes = {"student": self.student.__name__, "codec": self.codec.__name__}
         chosen = ("teacher", "share", "code", "sampling") + ("codec_rates",) * self.learns
+        chosen += ("scheme",) * (self.scheme != "binary")
         return classes | {name: value for name, value in asdict(self).items() if name in chosen}
 
     @property
     def learns(self) -> bool:
         """Whether the codec is trained."""
-        return issubclass(self.codec, nn.Module)
+        return issubclass(self.codec, nn.Module) and bool(self.codec_rates)
 
 
 @dataclass(frozen=True, kw_only=True)

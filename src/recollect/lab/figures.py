@@ -30,9 +30,9 @@ def rate_distortion(found: list[Summary[CompressionRow, CompressionRun]]) -> Fig
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     for family, rows in by_block(found):
-        own = colour(rows[0].row)
+        own, marker = colour(rows[0].row), "o" if rows[0].row.scheme == "binary" else "s"
         ours = ((summary.runs[0].compression, mean_distortion(summary.runs)) for summary in rows)
-        axes.plot(*_columns(ours), "o", color=own, label=family, markersize=5)
+        axes.plot(*_columns(ours), marker, color=own, label=family, markersize=5)
         papers = ((summary.row.paper_compression, summary.row.paper) for summary in rows)
         if (points := _columns(papers))[0]:
             label = f"{family}, the paper"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import recollect as rc
@@ -75,8 +75,11 @@ class Retention(Continual):
         )
 
     def as_json(self, row: ContinualRow, runs: list[ContinualRun]) -> dict[str, Any]:
-        """The row as `--json` prints it, with its curve."""
-        return super().as_json(row, runs) | {"cifar100": kept(runs)}
+        """The row as `--json` prints it, with its curve. What is retained is accuracy on CIFAR-100 at the end."""
+        curve = kept(runs)
+        each = [kept([run])[-1] for run in runs]
+        retained = {"mean": curve[-1], "std": stdev(each) if len(each) > 1 else 0.0, "each": each}
+        return super().as_json(row, runs) | {"retention": retained, "cifar100": curve}
 
     def figure(self, found: list[Summary[ContinualRow, ContinualRun]]) -> Figure:
         """The curve of each row."""
