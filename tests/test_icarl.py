@@ -247,6 +247,7 @@ def test_what_is_forgotten_is_gone_from_what_was_said():
 def test_the_model_decides_where_nothing_is_held():
     learner = learner_of(resnet())
     x, other = batch(0, 1)[0], batch(0, 2)[0]
+    learner.model.eval()
     assert learner.predict(x, 1).tolist() == learner.model(x, torch.ones(8, dtype=torch.int64)).argmax(1).tolist()
     learned(learner, tasks=1)
     found = learner.predict(torch.cat([x, other]), torch.tensor([0] * 8 + [2] * 8))

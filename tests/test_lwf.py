@@ -110,6 +110,43 @@ def test_a_residual_network_is_held_to_what_it_said_when_each_task_is_asked_for(
     same(learner, expected)
 
 
+class Headed(nn.Module):
+    """A head of two outputs for each of three tasks: the one that is asked for, or all of them and one taken."""
+
+    def __init__(self, *, every: bool) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.ReLU())
+        self.heads = nn.ModuleList(nn.Linear(8, 2) for _ in range(3))
+        self.every = every
+
+    def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+        features = self.body(x)
+        if not self.every:
+            return self.heads[int(task[0])](features)
+        return torch.stack([head(features) for head in self.heads])[task, torch.arange(len(x))]
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_a_model_with_a_head_for_each_task_is_held_to_what_the_old_heads_said(every: bool):
+    with initial_weights(0, "Headed"):
+        learner = rc.LwF(Headed(every=every), learning_rate=0.1, strength=3.0)
+    teacher = learner.model
+    for task in range(3):
+        teacher = copy.deepcopy(learner.model)
+        learner.observe(*batch(task, [0, 1]), task)
+    x, y = batch(7, [1, 0])
+    model = learner.model
+    loss = F.cross_entropy(model(x, torch.full((6,), 2)), y)
+    for k in (0, 1):
+        said = softened(teacher(x, torch.full((6,), k))).detach()
+        loss = loss - 3 * (said * softened(model(x, torch.full((6,), k))).log()).sum(1).mean()
+    weights = list(model.parameters())
+    gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
+    expected = [weight.detach() - 0.1 * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+    learner.observe(x, y, 2)
+    same(learner, expected)
+
+
 def test_running_statistics_move_once_a_step():
     learner = masked_learner()
     for number, classes in enumerate(([0, 1], [2, 3], [4, 5])):
@@ -150,9 +187,9 @@ def test_a_task_that_comes_again_is_not_held_to_its_own_old_outputs():
     learner = masked_learner()
     for number, task in enumerate((0, 1, 0)):
         learner.observe(*batch(number, [2 * task, 2 * task + 1]), task)
-    assert learner._earlier(0) == [[2, 3]]
+    assert learner._earlier(0) == [(1, [2, 3])]
     learner.finish()
-    assert learner._earlier(2) == [[0, 1], [2, 3]]
+    assert learner._earlier(2) == [(0, [0, 1]), (1, [2, 3])]
 
 
 def test_the_bill_is_the_teacher_with_its_buffers():

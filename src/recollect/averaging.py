@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
-
-if TYPE_CHECKING:
-    from torch import nn
+from torch import nn
 
 STATISTICS = {"running_mean", "running_var"}  # buffers that are averaged, as normalisations of PyTorch name them
 
@@ -40,15 +36,8 @@ class Average:
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._parameters = {name for name, _ in model.named_parameters()}
-        self.kept = {name: self._precise(name, tensor.detach()).clone() for name, tensor in named(model).items()}
+        self.kept = {name: _precise(name, tensor).clone() for name, tensor in named(model).items()}
         self.steps = 0
-
-    def _averages(self, name: str) -> bool:
-        return name in self._parameters or name.rpartition(".")[2] in STATISTICS
-
-    def _precise(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(torch.promote_types(tensor.dtype, torch.float32)) if self._averages(name) else tensor
 
     @torch.no_grad()
     def update(self, most: float) -> None:
@@ -56,14 +45,24 @@ class Average:
         self.steps += 1
         taken = 1 - stays_of(most, self.steps)
         for name, tensor in named(self._model).items():
-            now = self._precise(name, tensor.detach())
-            # Wherever the model was moved meanwhile, its average comes along.
-            self.kept[name] = self.kept[name].to(now).lerp_(now, taken) if self._averages(name) else now.clone()
+            now = _precise(name, tensor)
+            if _is_averaged(name, tensor) and self._knows(name, tensor):
+                # Wherever the model was moved meanwhile, its average comes along.
+                self.kept[name] = self.kept[name].to(now).lerp_(now, taken)
+            else:
+                self.kept[name] = now.clone()
+
+    def _knows(self, name: str, tensor: torch.Tensor) -> bool:
+        """Whether it is of this tensor: a layer may have been replaced by one of another size."""
+        return name in self.kept and self.kept[name].shape == tensor.shape
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
         """What to put in the place of the model's own, as precise as these are."""
-        return {name: self.kept[name].to(tensor.dtype) for name, tensor in named(self._model).items()}
+        return {
+            name: self.kept[name].to(tensor.dtype) if self._knows(name, tensor) else tensor
+            for name, tensor in named(self._model).items()
+        }
 
     def restore(self, steps: int, kept: dict[str, torch.Tensor]) -> None:
         """Take over an average that was saved."""
@@ -74,3 +73,13 @@ class Average:
         # Into a copy of the model, since how tensors are laid out in memory decides how sums are rounded.
         for name, tensor in self.kept.items():
             tensor.copy_(kept[name])
+
+
+def _is_averaged(name: str, tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, nn.Parameter) or name.rpartition(".")[2] in STATISTICS
+
+
+def _precise(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """In 32 bits at least, if it is averaged."""
+    now = tensor.detach()
+    return now.to(torch.promote_types(now.dtype, torch.float32)) if _is_averaged(name, tensor) else now

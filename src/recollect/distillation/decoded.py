@@ -9,9 +9,9 @@ from weakref import ref
 import torch
 
 from recollect.checks import check_at_least
-from recollect.distillation.divergence import logits, predicting
+from recollect.distillation.divergence import logits
 from recollect.distillation.sampling import Recollections
-from recollect.learners.learner import takes_task
+from recollect.learners.model import predicting, takes_task
 from recollect.seeding import derived
 
 if TYPE_CHECKING:

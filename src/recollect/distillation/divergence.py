@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 
-from recollect.learners.learner import takes_task
+from recollect.learners.model import predicting, takes_task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch import nn
 
     from recollect.distillation.sampling import Recollections
@@ -63,19 +60,6 @@ def logits(model: nn.Module, recollections: Recollections, with_task: bool) -> t
     if with_task:
         return model(recollections.x, _stored(recollections.task, "task", "a model takes the task"))
     return model(recollections.x)
-
-
-@contextmanager
-def predicting(model: nn.Module) -> Iterator[None]:
-    """Let a model predict, without gradients, and leave it in the mode that it was in."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 def _stored(values: torch.Tensor | None, kind: str, reason: str) -> torch.Tensor:

@@ -13,7 +13,7 @@ import recollect as rc
 from recollect.data import mnist
 from recollect.lab.shelf import Part
 from recollect.lab.training import fit
-from recollect.learners.learner import takes_task
+from recollect.learners.model import takes_task
 from recollect.rebuild import described
 from recollect.seeding import derived
 

@@ -10,6 +10,7 @@ from recollect.budget import Bill, raw_bits
 from recollect.checks import check_at_least, check_images, check_number
 from recollect.learners.gradients import matrices_of_groups
 from recollect.learners.learner import Learner, integers, one_task
+from recollect.learners.model import predicting
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from recollect.checks import IntegerLike
     from recollect.rebuild import Plain
 
-CHUNK = 50  # examples whose gradients are held at once
+CHUNK, MOST_NUMBERS = 50, 10**7  # examples whose gradients are held at once, and how many numbers these may have
 
 
 @rebuildable
@@ -88,12 +89,13 @@ class EWC(Learner):
             pulls.append(pull := torch.zeros_like(weight))
             for anchors, fishers in zip(self._anchors, self._fisher, strict=True):
                 if number in anchors:  # if not, it was frozen then
+                    _check_shape(weight, anchors[number])
                     pull.addcmul_(fishers[number], weight.detach() - anchors[number])
         return pulls
 
     def _numbered(self) -> list[tuple[int, torch.Tensor]]:
         """What is trained, by its number among all parameters."""
-        return [(number, weight) for number, weight in enumerate(self._parameters) if weight.requires_grad]
+        return [(number, weight) for number, weight in enumerate(self.model.parameters()) if weight.requires_grad]
 
     def _keep(self, x: torch.Tensor, labels: torch.Tensor, task: int) -> None:
         self._task, self._example = task, raw_bits(x.shape[1:])
@@ -111,20 +113,22 @@ class EWC(Learner):
 
     def _information(self, task: int) -> dict[int, torch.Tensor]:
         """The Fisher information of each weight for the examples at hand, which are of this task."""
-        self.model.eval()  # examples are taken one by one, and must not change running statistics
         fisher = {number: torch.zeros_like(weight) for number, weight in self._numbered()}
-        for images, labels in zip(self._images.split(CHUNK), self._labels.split(CHUNK), strict=True):
-            inputs = [images.float() / 255]
-            if self._takes_task:
-                inputs.append(torch.full_like(labels, task))
-            gradients = matrices_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
-            for total, matrix in zip(fisher.values(), gradients, strict=True):
-                total.add_(matrix.square().sum(0).view_as(total), alpha=1 / len(self._labels))
+        chunk = max(1, min(CHUNK, MOST_NUMBERS // sum(total.numel() for total in fisher.values())))
+        # Examples are taken one by one, and must not change running statistics.
+        with predicting(self.model), torch.enable_grad():
+            for images, labels in zip(self._images.split(chunk), self._labels.split(chunk), strict=True):
+                inputs = self._inputs(images.float() / 255, torch.full_like(labels, task))
+                gradients = matrices_of_groups(self.model, inputs, labels, sizes=[1] * len(labels))
+                for total, matrix in zip(fisher.values(), gradients, strict=True):
+                    total.add_(matrix.square_().sum(0).view_as(total), alpha=1 / len(self._labels))
         return fisher
 
     def _end(self, fisher: dict[int, torch.Tensor]) -> None:
         self._fisher.append(fisher)
-        self._anchors.append({number: self._parameters[number].detach().clone() for number in fisher})
+        self._anchors.append(
+            {number: weight.detach().clone() for number, weight in self._numbered() if number in fisher}
+        )
         # New ones, since views would keep what is dropped.
         self._task, self._images, self._labels = None, self._images.new_empty(0), self._labels.new_empty(0)
 
@@ -142,7 +146,7 @@ class EWC(Learner):
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
         self._task, self._example = values["task"], values["example"]
         self._images, self._labels = tensors["images"], tensors["labels"]
-        numbers = range(len(self._parameters))
+        numbers = range(len([*self.model.parameters()]))
         self._anchors, self._fisher = (
             [
                 {number: tensors[name] for number in numbers if (name := f"{kind}.{task}.{number}") in tensors}
@@ -159,4 +163,12 @@ class EWC(Learner):
             labels=8 * self._labels.nbytes,
             parameters=8 * sum(tensor.nbytes for tensor in kept),
             example=self._example,
+        )
+
+
+def _check_shape(weight: torch.Tensor, anchor: torch.Tensor) -> None:
+    if weight.shape != anchor.shape:
+        raise ValueError(
+            f"a parameter of shape {tuple(weight.shape)} had {tuple(anchor.shape)} when an earlier task ended: "
+            "accepted are models that do not grow"
         )

@@ -73,7 +73,6 @@ class GEM(Learner):
         self.memory_batch = None if memory_batch is None else check_at_least("memory_batch", memory_batch, 1)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.together = check_flag("together", together)
-        self._learnable: set[tuple[int, int]] = set()  # tasks and labels that the model is known to have
         if together:
             check_layers(model)
 
@@ -102,22 +101,12 @@ class GEM(Learner):
             return
         past = past.to(x.device)
         sizes = [len(x), *past.task.unique_consecutive(return_counts=True)[1].tolist()]
-        inputs = [torch.cat([x, past.x])]
-        if self._takes_task:
-            inputs.append(torch.cat([t, past.task]))
+        inputs = self._inputs(torch.cat([x, past.x]), torch.cat([t, past.task]))
         self._set_training()
         gradients_of = Together if self.together else gradients_of_groups
         gradients = gradients_of(self.model, inputs, torch.cat([y, past.y]), sizes)
         step = gradients.combined(self._shares(gradients))
         self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])
-
-    @torch.no_grad()
-    def _check_outputs(self, x: torch.Tensor, y: torch.Tensor, t: torch.Tensor) -> None:
-        """What the model cannot learn is refused while the memory does not have it: it would come back in each step."""
-        if new := set(zip(t.tolist(), y.tolist(), strict=True)) - self._learnable:
-            self.model.eval()  # what is only asked must not change running statistics
-            self._loss(self._logits(x, t), y)
-            self._learnable |= new
 
     def _shares(self, gradients: Gradients) -> torch.Tensor:
         """How much of g and of each g_k is in the step: g alone, unless it would make the loss on a past task grow."""

@@ -128,14 +128,12 @@ def matrices_of_groups(
 ) -> list[torch.Tensor]:
     """For each parameter that is trained the gradients of all groups, a group a row, computed together.
 
-    A model with buffers, such as running statistics, is taken group by group, since each changes them.
+    A model with buffers, such as running statistics, is taken group by group, since each changes them, and so is one
+    that cannot be traced, such as one that looks up a part of itself by the number of the task.
     """
     trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     if next(model.buffers(), None) is not None:
-        groups = zip(*(part.split(list(sizes)) for part in (*inputs, y)), strict=True)
-        losses = (F.cross_entropy(model(*group[:-1]), group[-1]) for group in groups)
-        found = [torch.autograd.grad(loss, list(trained.values()), materialize_grads=True) for loss in losses]
-        return [torch.stack(gradients).flatten(1) for gradients in zip(*found, strict=True)]
+        return _group_by_group(model, inputs, y, sizes, [*trained.values()])
 
     def loss(
         parameters: dict[str, torch.Tensor], inputs: list[torch.Tensor], y: torch.Tensor, weight: torch.Tensor
@@ -150,5 +148,21 @@ def matrices_of_groups(
     rows = (lengths.cumsum(0) - lengths)[:, None] + places.minimum(lengths[:, None] - 1)
     detached = {name: parameter.detach() for name, parameter in trained.items()}
     each = vmap(grad(loss), in_dims=(None, 0, 0, 0), randomness="different")
-    gradients = each(detached, [part[rows] for part in inputs], y[rows], weight)
+    try:
+        gradients = each(detached, [part[rows] for part in inputs], y[rows], weight)
+    except RuntimeError:  # of many kinds; an error of the model itself comes again
+        return _group_by_group(model, inputs, y, sizes, [*trained.values()])
     return [gradient.flatten(1) for gradient in gradients.values()]
+
+
+def _group_by_group(
+    model: nn.Module,
+    inputs: Sequence[torch.Tensor],
+    y: torch.Tensor,
+    sizes: Sequence[int],
+    trained: Sequence[torch.Tensor],
+) -> list[torch.Tensor]:
+    groups = zip(*(part.split(list(sizes)) for part in (*inputs, y)), strict=True)
+    losses = (F.cross_entropy(model(*group[:-1]), group[-1]) for group in groups)
+    found = [torch.autograd.grad(loss, trained, materialize_grads=True) for loss in losses]
+    return [torch.stack(gradients).flatten(1) for gradients in zip(*found, strict=True)]

@@ -13,6 +13,7 @@ from recollect.learners.herding import herd
 from recollect.learners.last_layer import linear_layers, look
 from recollect.learners.learner import Learner, integers, one_task
 from recollect.learners.losses import cross_entropy
+from recollect.learners.model import predicting
 from recollect.module import check_module
 from recollect.rebuild import rebuildable
 
@@ -188,16 +189,15 @@ class ICaRL(Learner):
             self._probabilities = self._of_own_classes(outputs[rows], task).softmax(1)
         self._task = None
 
-    @torch.no_grad()
     def _features(
         self, x: torch.Tensor, task: torch.Tensor, weights: dict[str, torch.Tensor] | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The features of images, scaled to length 1, and the model's outputs; by its own weights or others."""
-        self.model.eval()
         parts = zip(x.split(CHUNK), task.split(CHUNK), strict=True)
-        seen = [look(self.model, self._inputs(*part), weights) for part in parts]
+        with predicting(self.model):
+            seen = [look(self.model, self._inputs(*part), weights) for part in parts]
         features, outputs = (torch.cat(tensors) for tensors in ([s.features for s in seen], [s.outputs for s in seen]))
-        return F.normalize(features), outputs
+        return F.normalize(features.to(torch.promote_types(features.dtype, torch.float32))), outputs
 
     @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike | None = None) -> torch.Tensor:

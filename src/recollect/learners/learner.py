@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -15,6 +14,7 @@ from recollect.averaging import Average, named
 from recollect.budget import Bill
 from recollect.checks import check_averaging, check_images, check_integers, check_number
 from recollect.learners.losses import loss_of
+from recollect.learners.model import check_model, dtype_of, predicting, takes_task
 from recollect.learners.saved import load, save
 from recollect.memory.file import MemoryFileError
 
@@ -48,7 +48,7 @@ class Learner(ABC):
         averaging: float = 0.0,
     ) -> None:
         self.model = model
-        self.learning_rate = check_number("learning_rate", learning_rate, above=0)
+        self.learning_rate = check_number("learning_rate", learning_rate, above=0, or_equal=True)  # a schedule may end
         self.averaging = check_averaging(averaging)
         if averaging and isinstance(model, nn.DataParallel | torch.jit.ScriptModule):
             raise TypeError(
@@ -58,11 +58,11 @@ class Learner(ABC):
         self._average: Average | None = None  # from the first step on, when the model is where it is to be
         self._loss = loss_of(loss)
         self._loss_is_of_classes = loss == "cross_entropy"
+        self._learnable: set[tuple[int, int]] = set()  # tasks and labels that the model is known to have
         self.progress: Plain = {}
         self._home: Home | None = None  # where it was last saved, for a learner without a memory
         self._tried: Home | None = None  # where it last was to be, though the commit may have been interrupted
-        self._parameters: list[torch.Tensor] = list(check_model(model).parameters())
-        self._takes_task = takes_task(model)
+        self._takes_task = takes_task(check_model(model))
 
     @property
     def memory(self) -> Memory | None:
@@ -76,8 +76,8 @@ class Learner(ABC):
 
     @property
     def _trained(self) -> list[torch.Tensor]:
-        """The parameters that are trained as things stand: some may be frozen, and let go again, on the way."""
-        trained = [parameter for parameter in self._parameters if parameter.requires_grad]
+        """The parameters that are trained as things stand: layers may be frozen, let go or replaced on the way."""
+        trained: list[torch.Tensor] = [weight for weight in self.model.parameters() if weight.requires_grad]
         if not trained:
             raise ValueError(f"every parameter of the model {type(self.model).__name__} is frozen, or there are none")
         return trained
@@ -101,7 +101,8 @@ class Learner(ABC):
 
         Args:
             path: a new file, or the one that the learner was last saved to or loaded from.
-            progress: what you need to go on, such as the position in the stream, in plain values that JSON has.
+            progress: what you need to go on, such as the position in the stream, in plain values that JSON has; by
+                default what was saved before.
         """
         save(self, Path(path), progress)
 
@@ -141,17 +142,13 @@ class Learner(ABC):
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:  # noqa: B027
         """Take over what `_state` gave."""
 
-    @torch.no_grad()
     def predict(self, x: torch.Tensor, task: IntegerLike | None = None) -> torch.Tensor:
         """The most probable class of each example; where targets are no classes, the model's outputs."""
         x = check_images(x)
         tasks = integers("task", self._for_model(task), len(x))
-        self.model.eval()
-        weights = self._weights()
-        if weights is None:
-            outputs = self._logits(x, tasks)
-        else:
-            outputs = functional_call(self.model, weights, self._inputs(x, tasks))
+        with predicting(self.model):
+            weights, inputs = self._weights(), self._inputs(x, tasks)
+            outputs = self.model(*inputs) if weights is None else functional_call(self.model, weights, inputs)
         return outputs.argmax(-1) if self._of_classes else outputs
 
     @property
@@ -208,8 +205,15 @@ class Learner(ABC):
             self._average = Average(self.model)
         self._average.update(self.averaging)
 
+    def _check_outputs(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
+        """Refuse what the model cannot learn before a memory has it: it would come back in later steps."""
+        if new := set(zip(task.tolist(), y.tolist(), strict=True)) - self._learnable:
+            with predicting(self.model):  # what is only asked must not change running statistics
+                self._loss(self._logits(x, task), y)
+            self._learnable |= new
+
     def _set_training(self) -> None:
-        """Undo what `predict` did; asking first costs less than to set every layer."""
+        """Where all of the model was put into evaluation; asking first costs less than to set every layer."""
         if not self.model.training:
             self.model.train()
 
@@ -217,23 +221,8 @@ class Learner(ABC):
         return self.model(*self._inputs(x, task))
 
     def _inputs(self, x: torch.Tensor, task: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = x.to(dtype_of(self.model))
         return (x, task.to(x.device)) if self._takes_task else (x,)
-
-
-def check_model(model: nn.Module) -> nn.Module:
-    """``model``, after making sure that it is one."""
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model is {type(model).__name__}: accepted is a torch.nn.Module")
-    return model
-
-
-def takes_task(model: nn.Module) -> bool:
-    """Whether a model is one of x and t: whether its forward has an argument ``task``."""
-    # Compiled and data-parallel models hide the signature of the model that they wrap.
-    inner = getattr(model, "_orig_mod", model)
-    if isinstance(inner, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        inner = inner.module
-    return "task" in inspect.signature(inner.forward).parameters
 
 
 def integers(name: str, values: TargetLike, count: int) -> torch.Tensor:

@@ -14,6 +14,7 @@ from recollect.checks import check_images, check_number
 from recollect.learners.last_layer import look
 from recollect.learners.learner import Learner, integers, one_task
 from recollect.learners.losses import cross_entropy
+from recollect.learners.model import predicting
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
@@ -34,11 +35,13 @@ class LwF(Learner):
     of another comes, or with `finish`.
 
     The outputs of a task are those of its classes, as the stream showed them. A model that takes the task has a softmax
-    for each earlier task; all of them are had from one call, since they are outputs of one last linear layer, before
-    the model masks them. A model that does not take the task has one softmax, over the classes of all earlier tasks.
+    for each earlier task. All of them are had from one call where they are outputs of one last linear layer, before
+    the model masks them; a model with a layer for each task is called for each. A model that does not take the task has
+    one softmax, over the classes of all earlier tasks.
 
     Args:
-        model: the predictive model F; if it takes the task, its outputs must come from a linear layer.
+        model: the predictive model F; if it takes the task, its outputs must come from a linear layer, or one for each
+            task.
         learning_rate: of gradient descent.
         strength: λ, how much the outputs of earlier tasks count; 1 as published.
         averaging: `predict` by a moving average of the model over its steps, of which so much stays in each; 0 for the
@@ -63,6 +66,8 @@ class LwF(Learner):
         self._classes: dict[int, list[int]] = {}  # of each task seen
         self._task: int | None = None
         self._example = 1
+        # Whether all tasks have one last linear layer; seen when there is an earlier task.
+        self._shares_layer: bool | None = None
 
     def observe(self, x: torch.Tensor, y: IntegerLike, task: IntegerLike | None = None) -> None:
         """Learn from a batch of the stream, all of one task."""
@@ -74,43 +79,60 @@ class LwF(Learner):
         earlier = self._earlier(current)
         said = self._said(x, tasks, teacher, earlier)
         self._set_training()
-        logits, outputs = self._outputs(x, tasks)
+        logits, *outputs = self._outputs(x, tasks, earlier)
         loss = cross_entropy(logits, labels.to(x.device))
-        for classes, probabilities in zip(earlier, said, strict=True):
-            loss = loss + self.strength * F.cross_entropy(outputs[:, classes] / TEMPERATURE, probabilities)
+        for old, probabilities in zip(outputs, said, strict=True):
+            loss = loss + self.strength * F.cross_entropy(old / TEMPERATURE, probabilities)
         self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))
 
         self._teacher, self._task, self._example = teacher, current, raw_bits(x.shape[1:])
         self._classes[current] = [*dict.fromkeys([*self._classes.get(current, []), *labels.tolist()])]
 
-    def _earlier(self, current: int) -> list[list[int]]:
-        """The classes of each softmax that is asked of earlier tasks."""
-        earlier = [classes for task, classes in self._classes.items() if task != current]
+    def _earlier(self, current: int) -> list[tuple[int, list[int]]]:
+        """The classes of each softmax that is asked of earlier tasks, with the task that the model is to be told."""
+        earlier = [(task, classes) for task, classes in self._classes.items() if task != current]
         if self._takes_task or not earlier:
             return earlier
-        return [[*dict.fromkeys(label for classes in earlier for label in classes)]]
+        return [(current, [*dict.fromkeys(label for _, classes in earlier for label in classes)])]
 
-    @torch.no_grad()
     def _said(
-        self, x: torch.Tensor, task: torch.Tensor, teacher: dict[str, torch.Tensor], earlier: list[list[int]]
+        self,
+        x: torch.Tensor,
+        task: torch.Tensor,
+        teacher: dict[str, torch.Tensor],
+        earlier: list[tuple[int, list[int]]],
     ) -> list[torch.Tensor]:
         """The teacher's probabilities of these classes, by one softmax for each list of them."""
         if not earlier:
             return []
-        self.model.eval()
-        _, outputs = self._outputs(x, task, teacher)
-        return [(outputs[:, classes] / TEMPERATURE).softmax(1) for classes in earlier]
+        with predicting(self.model):
+            if self._takes_task and self._shares_layer is None:
+                # Whether what the model says of an earlier task, if told it, can be read off its last layer now.
+                of, classes = earlier[0]
+                told = self._logits(x, torch.full_like(task, of))[:, classes]
+                self._shares_layer = torch.equal(told, look(self.model, self._inputs(x, task)).unmasked[:, classes])
+            _, *outputs = self._outputs(x, task, earlier, teacher)
+        return [(old / TEMPERATURE).softmax(1) for old in outputs]
 
     def _outputs(
-        self, x: torch.Tensor, task: torch.Tensor, weights: dict[str, torch.Tensor] | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The model's outputs, and those of all tasks; by its own weights or others."""
-        inputs = self._inputs(x, task)
-        if self._takes_task:
-            seen = look(self.model, inputs, weights)
-            return seen.outputs, seen.unmasked
-        outputs = functional_call(self.model, weights or {}, inputs)
-        return outputs, outputs
+        self,
+        x: torch.Tensor,
+        task: torch.Tensor,
+        earlier: list[tuple[int, list[int]]],
+        weights: dict[str, torch.Tensor] | None = None,
+    ) -> list[torch.Tensor]:
+        """The model's outputs, and those of earlier tasks; by its own weights or others."""
+        if self._takes_task and self._shares_layer is not False:
+            seen = look(self.model, self._inputs(x, task), weights)
+            return [seen.outputs, *(seen.unmasked[:, classes] for _, classes in earlier)]
+
+        def told(task: torch.Tensor) -> torch.Tensor:
+            return functional_call(self.model, weights or {}, self._inputs(x, task))
+
+        outputs = told(task)
+        if not self._takes_task:
+            return [outputs, *(outputs[:, classes] for _, classes in earlier)]
+        return [outputs, *(told(torch.full_like(task, of))[:, classes] for of, classes in earlier)]
 
     def finish(self) -> None:
         """End the current task: the model becomes the teacher."""

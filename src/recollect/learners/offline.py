@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from recollect.checks import check_at_least
 from recollect.learners.learner import Learner
 from recollect.learners.losses import check_loss
@@ -11,7 +13,6 @@ from recollect.memory.memory import check_memory
 from recollect.rebuild import rebuildable
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
     from recollect.budget import Bill
@@ -63,7 +64,11 @@ class Offline(Learner):
 
     def observe(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike | None = None) -> None:
         """Keep a batch of the stream."""
-        self.memory.write(x, y, self._for_learner(task))
+        x, targets, tasks = self.memory.check(x, y, self._for_learner(task))
+        if self._loss_is_of_classes:
+            device = next(self.model.parameters()).device
+            self._check_outputs(x.to(device), *(torch.from_numpy(each).to(device) for each in (targets, tasks)))
+        self.memory.write_checked(x, targets, tasks)
 
     def finish(self) -> None:
         """Train on what was kept."""

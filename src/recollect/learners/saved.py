@@ -39,14 +39,15 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     module: RecollectionModule | None = getattr(learner, "module", None)
     values, tensors = learner._state()
     average = learner._average
+    objects = {"memory": learner.memory} if module is None and learner.memory is not None else {}
     description = {
-        "learner": _described(learner),
+        "learner": _described(learner, model=learner.model, **({"module": module} if module else objects)),
         "learning_rate": learner.learning_rate,
         "model": module_described(learner.model),
-        "module": _described(module) if module is not None else None,
+        "module": _described(module, memory=module.memory) if module is not None else None,
         "values": values,
         "steps": average.steps if average is not None else 0,
-        "progress": _checked(progress or {}),
+        "progress": _checked(learner.progress if progress is None else progress),
     }
     parts = {
         "learner": json.dumps(description).encode(),
@@ -75,7 +76,7 @@ def _checked(progress: object) -> Plain:
         raise TypeError(f"progress cannot be saved ({error}): accepted are plain values, under names") from None
 
 
-def _described(thing: object) -> Plain:
+def _described(thing: object, **parts: object) -> Plain:
     """A learner or its module, if it can be built again: what could never be loaded is not saved either."""
     description = described(thing)
     if not known(description):
@@ -85,6 +86,7 @@ def _described(thing: object) -> Plain:
             f"{functions[0]} of a {description['class']} is a function, which no file holds: accepted are the names "
             f"that it has, and a class of your own, marked with recollect.rebuild.rebuildable, that gives the function"
         )
+    rebuilt(description, **parts)  # says which setting was changed to what is not accepted
     return description
 
 

@@ -76,7 +76,9 @@ class Together:
                 parts = torch.stack([row[parameter] for row in rows])
                 again = parameter in found  # of a layer that is there twice
                 found[parameter] = found[parameter] + parts if again else parts
-        return Matrices([found[parameter].flatten(1) for parameter in self.trained])
+        groups = len(self.sizes)
+        unused = {each: each.new_zeros(groups, each.numel()) for each in self.trained if each not in found}
+        return Matrices([{**unused, **found}[parameter].flatten(1) for parameter in self.trained])
 
 
 def check_layers(model: nn.Module) -> list[Layer]:
