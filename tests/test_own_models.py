@@ -183,3 +183,65 @@ def test_a_rate_that_fell_to_nothing_is_saved_and_what_cannot_be_loaded_is_not(t
             learner.save(tmp_path / "learner.rec")
         setattr(learner, name, before)
     assert rc.Replay.load(tmp_path / "learner.rec").progress == {"epoch": 3}
+
+
+@pytest.mark.parametrize("codec", [rc.DiscreteAutoencoder(SHAPE, 8, 3), rc.ContinuousAutoencoder(SHAPE, 8)])
+def test_under_autocast_codecs_learn_and_write_the_same(codec: rc.DiscreteAutoencoder):
+    memories = [rc.Memory(copy.deepcopy(codec), capacity=12) for _ in range(2)]
+    modules = [rc.RecollectionModule(memory) for memory in memories]
+    for x, y, _ in batches():
+        for enabled, memory, module in zip((False, True), memories, modules, strict=True):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+                module.rehearse(x, 4)
+                memory.write(x, y)
+    first, second = (memory.recollections() for memory in memories)
+    assert first is not None
+    assert second is not None
+    assert torch.equal(first.x, second.x)
+
+
+class Broken(rc.ResizedPixels):
+    gives: Callable[[torch.Tensor], object]
+
+    def decode(self, codes: torch.Tensor) -> torch.Tensor:
+        return self.gives(super().decode(codes))  # pyright: ignore[reportReturnType]
+
+
+@pytest.mark.parametrize(
+    ("gives", "said"),
+    [
+        (lambda x: x.numpy(), "ndarray"),
+        (lambda x: x[:1], r"torch.float32 \(1, 1, 12, 12\)"),
+        (lambda x: x.long(), r"torch.int64 \(2, 1, 12, 12\)"),
+    ],
+)
+def test_what_a_codec_of_ones_own_decodes_is_looked_at(gives: Callable[[torch.Tensor], object], said: str):
+    codec = Broken(SHAPE, size=(4, 4), bits=1)
+    codec.gives = gives
+    memory = rc.Memory(codec, capacity=5)
+    memory.write(torch.rand(3, *SHAPE), 0)
+    with pytest.raises(TypeError, match=rf"the codec decoded to {said}: accepted are floating point images \(2, 1, 12"):
+        memory.sample(2)
+    with pytest.raises(TypeError, match="codec is the class Broken: accepted is a Codec"):
+        rc.Memory(Broken, capacity=5)  # pyright: ignore[reportArgumentType]
+
+
+def test_what_is_no_sampler_or_no_student_is_named():
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=5)
+    memory.write(torch.rand(3, *SHAPE), 0)
+    with pytest.raises(TypeError, match=r"sampler is a Memory: accepted is .* BufferSampling\(memory\)"):
+        rc.distillation.distil(mlp(), mlp(), memory, episodes=1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="codec is Memory: accepted is a codec that can decode any code"):
+        rc.distillation.CodeSampling(memory)  # pyright: ignore[reportArgumentType]
+    student = rc.models.MLP(inputs=144, classes=5)
+    with pytest.raises(ValueError, match=r"the teacher has outputs of shape \(1, 10\), the student \(1, 5\)"):
+        rc.distillation.distil(mlp(), student, rc.distillation.BufferSampling(memory), episodes=1)
+
+
+def test_ids_may_be_a_set_and_those_to_come_are_refused():
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=5)
+    memory.write(torch.rand(4, *SHAPE), 0)
+    with pytest.raises(ValueError, match="ids has the value 9"):
+        memory.forget(ids={1, 9})
+    assert memory.forget(ids={1, 2}) == 2
+    assert memory.forget(ids={1}) == memory.forget(ids=set()) == 0

@@ -174,7 +174,7 @@ def test_a_learner_of_ones_own_that_is_marked_goes_on(path: Path, monkeypatch: p
         assert (loaded.mine, loaded.batch_size) == (7, 5)
         assert torch.equal(parameters(loaded), parameters(learner))
     monkeypatch.delitem(rebuild._KNOWN, "Marked")  # as where it was not imported
-    with pytest.raises(MemoryFileError, match=r"holds a Marked, which is not known here: accepted are") as caught:
+    with pytest.raises(MemoryFileError, match=r"holds a Marked, which is not known here, or takes other arguments: accepted are") as caught:
         rc.Learner.load(path)
     assert "damaged" not in str(caught.value)
 
@@ -322,3 +322,94 @@ def test_a_part_that_no_file_holds_is_refused_before_anything_is_written(path: P
     with pytest.raises(MemoryFileError, match=r"codec has [0-9,]+ bytes: accepted are up to 2,000"):
         memory.commit(path)
     assert not path.exists()
+
+
+@pytest.fixture
+def of_64_bits():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("of_64_bits")
+@pytest.mark.parametrize("codec", CODECS)
+def test_under_another_default_the_same_is_kept_and_opened(codec: str, path: Path):
+    torch.set_default_dtype(torch.float32)
+    learner = replay(CODECS[codec](), "reservoir")
+    for batch in batches():
+        learner.observe(*batch)
+    learner.save(path)
+    torch.set_default_dtype(torch.float64)
+    loaded = rc.Replay.load(path)
+    assert torch.equal(parameters(loaded), parameters(learner))
+    drawn, expected = loaded.memory.sample(5), learner.memory.sample(5)
+    assert drawn.x.dtype == torch.float32
+    torch.testing.assert_close(drawn.x, expected.x, atol=1e-6, rtol=0)  # rounded otherwise at most
+    # And what is made under it takes and gives images as all do.
+    memory = rc.Memory(CODECS[codec](), capacity=5)
+    module = rc.RecollectionModule(memory)
+    for x, y, _ in batches(3):
+        module.rehearse(x.double(), 2)
+        memory.write(x.double(), y)
+    assert memory.sample(2).x.dtype == torch.float32
+    memory.commit(path.with_name("other.rec"))
+    torch.set_default_dtype(torch.float32)
+    opened, held = rc.Memory.open(path.with_name("other.rec")).recollections(), memory.recollections()
+    assert opened is not None
+    assert held is not None
+    assert torch.equal(opened.x, held.x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_codecs_and_models_in_other_numbers_come_back_in_them(dtype: torch.dtype, path: Path):
+    codec = rc.DiscreteAutoencoder(SHAPE, 8, 3).to(dtype)
+    learner = replay(codec, "reservoir", mlp().to(dtype))
+    for batch in batches(3):
+        learner.observe(*batch)
+    learner.save(path)
+    loaded = rc.Replay.load(path)
+    again = loaded.memory.codec
+    assert isinstance(again, rc.DiscreteAutoencoder)
+    assert {weight.dtype for part in (loaded.model, again) for weight in part.parameters()} == {dtype}
+    for batch in batches(2):
+        learner.observe(*batch)
+        loaded.observe(*batch)
+    assert torch.equal(parameters(loaded), parameters(learner))
+
+
+def test_a_device_that_is_not_there_is_not_damage(path: Path):
+    trained().save(path)
+    with pytest.raises(ValueError, match="device='mps' is not to be had here"):
+        rc.Replay.load(path, device="mps")
+
+
+def test_after_a_commit_that_failed_the_file_is_what_it_was(path: Path, monkeypatch: pytest.MonkeyPatch):
+    learner = trained()
+    learner.memory.commit(path)
+    learner.observe(*batches()[0])
+
+    def full(*_: Any) -> None:
+        raise file.sqlite3.OperationalError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file, "_write_parts", full)
+        with pytest.raises(MemoryFileError, match="disk full"):
+            learner.save(path)
+    learner.observe(*batches()[1])
+    learner.memory.commit(path)  # there is no learner in the file that would be older
+    assert rc.Memory.open(path).seen == learner.memory.seen
+
+
+def test_where_a_file_cannot_be_made_the_reason_is_said(tmp_path: Path):
+    memory = trained().memory
+    for place, reason in {
+        tmp_path: "it is a folder",
+        tmp_path / "none" / "memory.rec": "there is no folder .*none",
+    }.items():
+        with pytest.raises(MemoryFileError, match=reason):
+            memory.commit(place)
+    memory.commit(tmp_path / "memory.rec")
+    (tmp_path / "memory.rec").unlink()
+    with pytest.raises(MemoryFileError, match="is not there any more: commit to another one"):
+        memory.commit(tmp_path / "memory.rec")
+    memory.commit(tmp_path / "another.rec")

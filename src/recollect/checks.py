@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,8 @@ def check_averaging(value: float) -> float:
     return float(value)
 
 
-def as_ids(values: IntegerLike) -> npt.NDArray[Any]:
+def as_ids(values: IntegerLike | Set[int]) -> npt.NDArray[Any]:
     """One id or several as an array of one dimension; no ids at all are integers, too."""
-    array = np.atleast_1d(values.cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values))
+    listed = [*values] if isinstance(values, Set) else values
+    array = np.atleast_1d(listed.cpu().numpy() if isinstance(listed, torch.Tensor) else np.asarray(listed))
     return array if array.size else array.astype(np.int64)

@@ -65,8 +65,9 @@ def described(thing: object) -> Plain:
 
 
 def known(description: Plain) -> bool:
-    """Whether what is described can be built here: a class may be someone's own, or not imported."""
-    return description["class"] in _KNOWN and description["arguments"] is not None
+    """Whether what is described can be built here: a class may be someone's own, not imported, or changed since."""
+    cls, arguments = _KNOWN.get(description["class"]), description["arguments"]
+    return cls is not None and arguments is not None and arguments.keys() <= inspect.signature(cls).parameters.keys()
 
 
 def rebuilt(description: Plain, **parts: object) -> Any:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from recollect.budget import filters_of
-from recollect.checks import check_codes, check_images, check_number
+from recollect.checks import check_codes, check_flag, check_images, check_number
 from recollect.codecs.convolutional import ConvolutionalAutoencoder
 from recollect.packing import check_code_shape
 from recollect.rebuild import rebuildable
@@ -64,7 +64,7 @@ class DiscreteAutoencoder(ConvolutionalAutoencoder):
             shape, filters_of(variables, categories), normalised=normalised, averaging=averaging, seed=seed
         )
         self.variables, self.categories = check_code_shape(variables, categories)
-        self.tau, self.stochastic = check_number("tau", tau, above=0), stochastic
+        self.tau, self.stochastic = check_number("tau", tau, above=0), check_flag("stochastic", stochastic)
         self._generator = torch.Generator().manual_seed(derived(seed, "Gumbel noise"))
 
     def get_extra_state(self) -> torch.Tensor:

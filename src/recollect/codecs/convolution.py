@@ -100,8 +100,9 @@ class _Down(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, None]:
         small = gradients[0].contiguous()
         weight, *seen = ctx.saved_tensors
-        large = ctx.geometry.up(small, weight) if ctx.needs_input_grad[0] else None
-        return large, ctx.geometry.weight_gradient(seen, small, weight), None
+        with torch.autocast(small.device.type, enabled=False):  # as on the way forward
+            large = ctx.geometry.up(small, weight) if ctx.needs_input_grad[0] else None
+            return large, ctx.geometry.weight_gradient(seen, small, weight), None
 
 
 class _Up(torch.autograd.Function):
@@ -115,7 +116,8 @@ class _Up(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
         small, weight = ctx.saved_tensors
         seen = ctx.geometry.gather(gradients[0])
-        return ctx.geometry.down(seen, weight), ctx.geometry.weight_gradient(seen, small, weight), None
+        with torch.autocast(small.device.type, enabled=False):
+            return ctx.geometry.down(seen, weight), ctx.geometry.weight_gradient(seen, small, weight), None
 
 
 class _Layer(nn.Module):

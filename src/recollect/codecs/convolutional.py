@@ -16,7 +16,7 @@ from torch import nn
 
 from recollect.averaging import stays_of
 from recollect.budget import check_autoencoder_shape, filters_by_layer
-from recollect.checks import check_averaging
+from recollect.checks import check_averaging, check_flag
 from recollect.codecs.convolution import KERNEL, Convolution, Deconvolution
 from recollect.codecs.weighed import Weighed
 from recollect.seeding import initial_weights
@@ -47,7 +47,7 @@ class ConvolutionalAutoencoder(Weighed):
     ) -> None:
         super().__init__()
         self.shape = channels, height, width = check_autoencoder_shape(shape)
-        self.filters = filters
+        self.filters, normalised = filters, check_flag("normalised", normalised)
         widths = [channels, *filters_by_layer(self.shape, filters)]
         depth = len(widths) - 1
         sizes = [*zip(_sizes(height, depth), _sizes(width, depth), strict=True)]
@@ -78,7 +78,8 @@ class ConvolutionalAutoencoder(Weighed):
         """Binary cross entropy between ``x`` and its reconstruction through a code."""
         if self.averaged is not None and torch.is_grad_enabled():
             self._average(self.averaged)
-        return F.binary_cross_entropy_with_logits(self(x), x)
+        logits = self(x)
+        return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype))
 
     @torch.no_grad()
     def _average(self, averaged: nn.Module) -> None:
@@ -90,12 +91,17 @@ class ConvolutionalAutoencoder(Weighed):
 
     def _bottleneck(self, x: torch.Tensor) -> torch.Tensor:
         """What the encoder says of images, n x 4 f; the values of a place of the 2x2 map lie together."""
-        return self.encoder(x).permute(0, 2, 3, 1).reshape(len(x), BOTTLENECK**2 * self.filters)
+        return self._through(self.encoder, x).permute(0, 2, 3, 1).reshape(len(x), BOTTLENECK**2 * self.filters)
 
     def _picture(self, values: torch.Tensor, decoder: nn.Module | None = None) -> torch.Tensor:
         """Logits of images, from values at the bottleneck in the same order; those of an image may have any shape."""
         maps = values.reshape(len(values), BOTTLENECK, BOTTLENECK, self.filters).permute(0, 3, 1, 2)
-        return (self.decoder if decoder is None else decoder)(maps)
+        return self._through(self.decoder if decoder is None else decoder, maps)
+
+    def _through(self, layers: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        """Through layers in the numbers that their weights have: fewer bits, as autocast has them, change codes."""
+        with torch.autocast(x.device.type, enabled=False):
+            return layers(x.to(next(layers.parameters()).dtype))
 
 
 def _between(channels: int, normalised: bool) -> list[nn.Module]:

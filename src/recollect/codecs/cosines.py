@@ -72,7 +72,9 @@ class Cosines(PaintedCodec):
         self.variables = sum(map(math.prod, planes))
         coarsest = GREY * math.sqrt(math.prod(self.shape[1:])) / (levels // 2)  # of means: white is the last value
         steps = [
-            torch.full((math.prod(plane),), self.step * (COARSER if self._coloured and number else 1))
+            torch.full(
+                (math.prod(plane),), self.step * (COARSER if self._coloured and number else 1), dtype=torch.float32
+            )
             for number, plane in enumerate(planes)
         ]
         for part in steps:

@@ -82,13 +82,15 @@ class PaintedCodec(Weighed, ABC):
 
     def loss(self, x: torch.Tensor) -> torch.Tensor:
         """Binary cross entropy between ``x`` and its recollection."""
-        return F.binary_cross_entropy_with_logits(self(x), x)
+        logits = self(x)
+        return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype))
 
     def _paint(self, coarse: torch.Tensor) -> torch.Tensor:
         height, width = self.shape[1:]
         logits = coarse.clamp(1 - SURE, SURE).logit()
         if self.painter is None or not len(logits):
             return logits
+        logits = logits.to(next(self.painter.parameters()).dtype)
         cells = F.pixel_unshuffle(F.pad(logits, self._beyond), CELL)
         return logits + F.pixel_shuffle(self.painter(cells), CELL)[..., :height, :width]
 

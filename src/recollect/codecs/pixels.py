@@ -46,7 +46,7 @@ class ResizedPixels:
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
         """The levels, interpolated to the full size."""
         codes = check_codes(codes, self.variables, self.categories)
-        small = codes.reshape(-1, self.shape[0], *self.size) / (self.categories - 1)
+        small = codes.reshape(-1, self.shape[0], *self.size).float() / (self.categories - 1)
         # Weights that add up to one may add up to a little more in floating point.
         return F.interpolate(small, self.shape[1:], mode="bilinear", align_corners=False).clamp_(0, 1)
 
@@ -74,4 +74,4 @@ class RawPixels:
 
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
         """The levels as they are."""
-        return check_codes(codes, self.variables, self.categories).reshape(-1, *self.shape) / 255
+        return check_codes(codes, self.variables, self.categories).reshape(-1, *self.shape).float() / 255

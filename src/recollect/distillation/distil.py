@@ -8,6 +8,7 @@ import torch
 
 from recollect.checks import check_at_least
 from recollect.distillation.divergence import Divergence
+from recollect.memory.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,8 @@ def distil(
     >>> teacher, student = rc.models.LeNet(), rc.models.MLP()
     >>> rc.distillation.distil(teacher, student, rc.distillation.BufferSampling(memory), episodes=5)
     """
+    if isinstance(sampler, Memory):
+        raise TypeError("sampler is a Memory: accepted is one that draws from it, such as BufferSampling(memory)")
     check_at_least("episodes", episodes, 1)
     check_at_least("batch_size", batch_size, 1)
     trained = [parameter for parameter in student.parameters() if parameter.requires_grad]

@@ -37,6 +37,11 @@ class Divergence:
             return F.cross_entropy(self._logits(self.student, recollections), labels, reduction="none")
         log_p = self._teaching(self.teacher, recollections).log_softmax(-1)
         log_q = self._logits(self.student, recollections).log_softmax(-1)
+        if log_p.shape != log_q.shape:
+            shapes = tuple(log_p.shape), tuple(log_q.shape)
+            raise ValueError(
+                f"the teacher has outputs of shape {shapes[0]}, the student {shapes[1]}: accepted are equal"
+            )
         p = log_p.exp()
         # Where a mask of the task leaves no probability at all, infinities would meet.
         return torch.where(p > 0, p * (log_p - log_q), 0).sum(-1)

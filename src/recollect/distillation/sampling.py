@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from recollect.checks import check_at_least
+from recollect.codecs.interface import Codec
 from recollect.seeding import derived
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from recollect.codecs.interface import Codec
     from recollect.memory.memory import Memory
 
 
@@ -89,8 +89,8 @@ class CodeSampling:
     """
 
     def __init__(self, codec: Codec, *, seed: int = 0) -> None:
-        if getattr(codec, "codes_are_bytes", False):
-            raise TypeError(f"codec is {type(codec).__name__}: accepted is one that can decode any code")
+        if not isinstance(codec, Codec) or getattr(codec, "codes_are_bytes", False):
+            raise TypeError(f"codec is {type(codec).__name__}: accepted is a codec that can decode any code")
         self.codec = codec
         self._generator = torch.Generator().manual_seed(derived(seed, "CodeSampling"))
 

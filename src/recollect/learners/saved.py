@@ -92,6 +92,10 @@ def _described(thing: object, **parts: object) -> Plain:
 
 def load(path: Path, model: nn.Module | None, codec: Codec | None, device: torch.device) -> Learner:
     """The learner that a file holds."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # as PyTorch says it, by device
+        raise ValueError(f"device={str(device)!r} is not to be had here: {str(error).splitlines()[0]}") from error
     with file.reading(path) as reader:
         if "learner" not in reader.parts:
             raise file.MemoryFileError(f"{path} holds a memory alone: accepted is a file that a learner was saved to")
@@ -109,7 +113,9 @@ def _built(parts: dict[str, bytes], model: nn.Module | None, memory: Memory | No
     description: Plain = json.loads(parts["learner"])
     for thing in (description["learner"], description["module"]):
         if thing is not None and not known(thing):
-            raise file.MemoryFileError(f"the file holds a {thing['class']}, which is not known here: {ACCEPTED}")
+            raise file.MemoryFileError(
+                f"the file holds a {thing['class']}, which is not known here, or takes other arguments: {ACCEPTED}"
+            )
     if memory is not None and isinstance(memory.codec, nn.Module):
         memory.codec.to(device)
     objects: dict[str, Any] = {"model": module_rebuilt(description["model"], parts["model"], model).to(device)}

@@ -61,6 +61,11 @@ def encoded(codec: Codec, x: torch.Tensor, scheme: Coding) -> Rows:
 @torch.no_grad()
 def decoded(codec: Codec, rows: Rows, scheme: Coding) -> torch.Tensor:
     """Rows that `encoded` gave back to images."""
-    if scheme == "entropy":
-        return codec.decode(torch.from_numpy(rows.astype(np.int64)))
-    return codec.decode(torch.from_numpy(unpack_checked(rows, int(codec.variables), int(codec.categories), scheme)))
+    packed = scheme != "entropy"
+    codes = unpack_checked(rows, int(codec.variables), int(codec.categories), scheme) if packed else rows
+    images = codec.decode(torch.from_numpy(codes.astype(np.int64, copy=False)))
+    shape = (len(rows), *codec.shape)
+    if not isinstance(images, torch.Tensor) or images.shape != shape or not images.is_floating_point():
+        gave = f"{images.dtype} {tuple(images.shape)}" if isinstance(images, torch.Tensor) else type(images).__name__
+        raise TypeError(f"the codec decoded to {gave}: accepted are floating point images {shape} in [0, 1]")
+    return images.float()

@@ -11,11 +11,13 @@ import numpy as np
 from recollect.checks import as_ids, check_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
 
     from recollect.checks import IntegerLike, Integers
     from recollect.memory.coded_index import CodedIndex
     from recollect.memory.index import PackedIndex, Slots
+
+    Rules = Mapping[str, IntegerLike | Set[int] | None]
 
 
 @dataclass(frozen=True)
@@ -27,15 +29,13 @@ class Erasure:
     rule: str
 
     @classmethod
-    def now(cls, items: int, rules: Mapping[str, IntegerLike | None]) -> Self:
+    def now(cls, items: int, rules: Rules) -> Self:
         """A line with the time of this moment. Ids are not told: they would say what was erased."""
         given = (name if name == "ids" else f"{name}={value}" for name, value in rules.items() if value is not None)
         return cls(datetime.now(UTC).isoformat(timespec="seconds"), items, " and ".join(given))
 
 
-def matching(
-    index: PackedIndex | CodedIndex, slots: Slots, rules: Mapping[str, IntegerLike | None], limits: Mapping[str, int]
-) -> Integers:
+def matching(index: PackedIndex | CodedIndex, slots: Slots, rules: Rules, limits: Mapping[str, int]) -> Integers:
     """The ranks of the items in ``slots`` for which all rules hold; ids, tasks and labels are below their limits."""
     given = {name: value for name, value in rules.items() if value is not None}
     if not given:

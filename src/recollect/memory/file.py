@@ -118,6 +118,17 @@ class Change:
         )
 
 
+def possible(home: Home) -> Sequence[Home]:
+    """The states that the file may have: a commit that failed or was interrupted may have come to its end."""
+    if not home.tried:
+        return [home]
+    try:
+        with closing(_connect(home.path, "ro")) as connection:
+            return [_unchanged(connection, home)]
+    except (*SQLITE_ERRORS, MemoryFileError):  # what hinders is said when it is written to
+        return [home, *home.tried]
+
+
 def home_at(path: Path, *known: Home | None) -> Home:
     """The one of the known homes that is at a path, or one for a new file there."""
     path = path.resolve()
@@ -366,6 +377,16 @@ def _explain(error: Exception, path: Path) -> NoReturn:
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_INTERRUPT:
             raise UnavailableFileError(f"{path}: {error}; the file holds the last commit that succeeded") from error
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            raise UnavailableFileError(f"{path} cannot be opened or written ({error})") from error
+            raise UnavailableFileError(f"{path} cannot be opened or written ({_hindrance(path) or error})") from error
+        case sqlite3.SQLITE_NOTADB:
+            raise DamagedFileError(f"{path} is damaged, or never was a file of a memory: {error}") from error
         case _:
             raise DamagedFileError(f"{path} is damaged: {error}") from error
+
+
+def _hindrance(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return "" if path.exists() else "the file that was committed to is not there any more: commit to another one"

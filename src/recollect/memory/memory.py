@@ -39,7 +39,7 @@ from recollect.memory.targets import ClassLabels, Targets
 from recollect.packing import Scheme, bits_per_item
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Set
     from os import PathLike
 
     import numpy.typing as npt
@@ -110,8 +110,9 @@ class Memory:
         scheme: Coding = "radix",
         seed: int = 0,
     ) -> None:
-        if not isinstance(codec, Codec):
-            raise TypeError(f"codec is {type(codec).__name__}: accepted is a Codec, such as DiscreteAutoencoder")
+        if not isinstance(codec, Codec) or isinstance(codec, type):
+            kind = f"the class {codec.__name__}" if isinstance(codec, type) else type(codec).__name__
+            raise TypeError(f"codec is {kind}: accepted is a Codec, such as a DiscreteAutoencoder")
         self.codec = codec
         if targets is not None and type(targets) not in get_args(Targets):  # a file knows these, and no other
             raise TypeError(f"targets is {type(targets).__name__}: accepted are RealTargets and NoTargets")
@@ -289,12 +290,14 @@ class Memory:
         with uninterrupted():
             self._admission.keep(np.array([ranks[number] for number in wanted], np.int64))
 
-    def forget(self, *, ids: IntegerLike | None = None, task: int | None = None, label: int | None = None) -> int:
+    def forget(
+        self, *, ids: IntegerLike | Set[int] | None = None, task: int | None = None, label: int | None = None
+    ) -> int:
         """Erase the items for which all that is given holds, and say how many they were.
 
-        They are gone from this memory at once, and from its file with the next `commit`. Examples that are not held are
-        no error. What the admission rule promises holds for all other examples as before. A line in ``audit`` says
-        when, how many and by which rule.
+        They are gone from this memory at once, and from its file with the next `commit`. Examples that are not held
+        any more are no error; ids that were not given out yet are, and nothing is erased then. What the admission rule
+        promises holds for all other examples as before. A line in ``audit`` says when, how many and by which rule.
 
         >>> from recollect.codecs.pixels import RawPixels
         >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50)

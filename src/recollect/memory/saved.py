@@ -76,8 +76,7 @@ def commit(memory: Memory, path: Path, more: Mapping[str, bytes]) -> None:
     """
     index, parts = memory._index, {**parts_of(memory), **more}
     memory._tried = home = file.home_at(path, memory._home, memory._tried)
-    # What a save that was interrupted too late may have left counts, too.
-    kept = {name for state in (home, *home.tried) for name in state.parts} - parts.keys()
+    kept = {name for state in file.possible(home) for name in state.parts} - parts.keys()
     if kept and memory.seen != memory._seen_at_home:
         raise file.MemoryFileError(
             f"{path} holds {', '.join(sorted(kept))} as of {memory._seen_at_home} examples, and the memory has seen "
@@ -242,10 +241,16 @@ def module_rebuilt(description: Plain, weights: bytes | None, given: Any = None)
 def _empty(description: Plain, tensors: Mapping[str, torch.Tensor]) -> Any:
     # Built without memory first: a description may ask for more of it than the weights take.
     with torch.device("meta"):
-        module = rebuilt(description)
+        module = _in_numbers_of(tensors, rebuilt(description))
     if not _fit(tensors, module):
         raise ValueError(f"weights that are not those of a {description['class']}")
-    return rebuilt(description)
+    return _in_numbers_of(tensors, rebuilt(description))
+
+
+def _in_numbers_of(tensors: Mapping[str, torch.Tensor], module: Any) -> Any:
+    """A module in as many bits as its weights have, whatever the default is and if it was changed to others."""
+    found = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
+    return module.to(found.pop()) if len(found) == 1 and isinstance(module, nn.Module) else module
 
 
 def _fit(tensors: Mapping[str, torch.Tensor], module: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Sized
 
 import torch
 import torch.nn.functional as F
@@ -12,9 +12,6 @@ from torch import nn
 from recollect.checks import check_at_least, check_integers
 from recollect.rebuild import rebuildable
 from recollect.seeding import initial_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FILTERS = 20  # of the first stage; each further one has twice as many
 STAGES, BLOCKS = 4, 2  # blocks of each stage
@@ -47,6 +44,10 @@ class ResNet18(nn.Module):
 
     def __init__(self, tasks: Sequence[Sequence[int]], *, classes: int = 100, channels: int = 3, seed: int = 0) -> None:
         super().__init__()
+        if not isinstance(tasks, Sized):
+            raise TypeError(
+                f"tasks is {tasks!r}: accepted are the classes of each task, such as [range(5), range(5, 10)]"
+            )
         check_at_least("tasks, of which there are", len(tasks), 1)
         others = torch.ones(len(tasks), check_at_least("classes", classes, 1), dtype=torch.bool)
         for number, own in enumerate(tasks):

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import torch
 
-from recollect.checks import IntegerLike, check_at_least, check_integers
+from recollect.checks import IntegerLike, check_at_least, check_flag, check_integers
 from recollect.seeding import derived
 from recollect.streams.task import Examples, Task
 
@@ -34,6 +34,8 @@ class Division:
         if not 0 <= self.test_share < 1:
             raise ValueError(f"test_share={self.test_share}: accepted is a share of at least 0 and below 1")
         check_at_least("seed", self.seed, 0)
+        if self.shuffle is not None:
+            check_flag("shuffle", self.shuffle)
         if test is not None and test.images.shape[1:] != pool.images.shape[1:]:
             shape, expected = (tuple(part.images.shape[1:]) for part in (test, pool))
             raise ValueError(f"test images have shape {shape}: accepted is {expected}, as all others have")
