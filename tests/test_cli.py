@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,13 +65,20 @@ def test_every_experiment_prints_the_same_fields_whatever_it_measures():
             }
 
 
-def test_the_table_has_the_papers_column_and_the_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+def test_the_table_has_the_papers_column_and_the_difference_where_the_stream_is_the_papers(
+    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(common.out, "width", 160)
-    printed, _ = call(*RUN[:-2], "--out", str(tmp_path))
-    found = json.loads(call(*RUN[:-2], "--json", "--out", str(tmp_path))[0])["rows"][0]
+    monkeypatch.setitem(experiments.EXPERIMENTS["table1"].profiles, profile, replace(TINY, name=profile))
+    run = ("run", "table1", "--profile", profile, "--rows", "online", "--out", str(tmp_path))
+    printed, _ = call(*run)
+    found = json.loads(call(*run, "--json")[0])["rows"][0]
     kept = found["retention"]["mean"]
-    for cell in ("Online", f"{kept:.1f}", "51.9", f"{kept - 51.9:+.1f}", "A note."):
+    for cell in ("Online", f"{kept:.1f}", "A note."):
         assert cell in printed
+    for cell in ("paper", "difference", "51.9", f"{kept - 51.9:+.1f}"):
+        assert (cell in printed) == (profile == "standard")
 
 
 def test_list_says_what_there_is():

@@ -159,7 +159,9 @@ def test_another_kind_of_file_is_refused(tmp_path: Path):
     with pytest.raises(MemoryFileError, match=r"other.db is a database of another kind: accepted is a file"):
         rc.Memory.open(path)
     path.write_text("neither a memory nor a database " * 100)
-    with pytest.raises(MemoryFileError, match=r"other.db is damaged, or never was a file of a memory: file is not a database"):
+    with pytest.raises(
+        MemoryFileError, match=r"other.db is damaged, or never was a file of a memory: file is not a database"
+    ):
         rc.Memory.open(path)
 
 

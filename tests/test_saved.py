@@ -174,7 +174,9 @@ def test_a_learner_of_ones_own_that_is_marked_goes_on(path: Path, monkeypatch: p
         assert (loaded.mine, loaded.batch_size) == (7, 5)
         assert torch.equal(parameters(loaded), parameters(learner))
     monkeypatch.delitem(rebuild._KNOWN, "Marked")  # as where it was not imported
-    with pytest.raises(MemoryFileError, match=r"holds a Marked, which is not known here, or takes other arguments: accepted are") as caught:
+    with pytest.raises(
+        MemoryFileError, match=r"holds a Marked, which is not known here, or takes other arguments: accepted are"
+    ) as caught:
         rc.Learner.load(path)
     assert "damaged" not in str(caught.value)
 

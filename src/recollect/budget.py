@@ -9,12 +9,13 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from recollect.checks import check_at_least, check_flag, check_image_shape
+from recollect.checks import check_between, check_flag, check_image_shape
 from recollect.packing import Scheme, bits_for, bits_per_item, check_code_shape, check_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+MOST = 2**48  # items of a plan
 FLOAT_BITS = 32  # the paper's parameters are float32
 SMALLEST, LARGEST = 2, 256  # height and width of images that the autoencoder takes
 LARGEST_OF_THREE = 64  # height and width that the paper's three layers are enough for
@@ -164,7 +165,7 @@ def plan(
     check_scheme(scheme)
     check_flag("count_codec", count_codec)
     if items is not None:
-        items = check_at_least("items", items, 1)
+        items = check_between("items", items, 1, MOST)
     storage = None
     if storage_examples is not None:
         if not isinstance(storage_examples, Real) or not 0 < storage_examples * raw_bits(shape) < math.inf:

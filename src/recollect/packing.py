@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from recollect.checks import check_at_least
+from recollect.checks import check_between
 
 Scheme = Literal["binary", "radix"]
 Bytes = npt.NDArray[np.uint8]
 
+MOST_VARIABLES = 2**28  # far beyond any image
 LIMB = 16  # bits: words and limbs below 2^16 keep every sum of products exact in float64
 WORD = 62  # bits of a word where numbers are Python's own
 MOST_WORDS = 1024  # of 16 bits, in a matrix: it grows with their square, and what it takes to make one with their cube
@@ -299,10 +300,7 @@ def _not_below(categories: int, variables: int) -> NoReturn:
 
 def check_code_shape(variables: int, categories: int) -> tuple[int, int]:
     """``variables`` and ``categories``, after making sure that there are codes of this shape."""
-    variables, categories = check_at_least("variables", variables, 1), check_at_least("categories", categories, 2)
-    if categories > 256:
-        raise ValueError(f"categories={categories}: accepted are 2 to 256 categories")
-    return variables, categories
+    return check_between("variables", variables, 1, MOST_VARIABLES), check_between("categories", categories, 2, 256)
 
 
 def check_scheme(scheme: str) -> None:

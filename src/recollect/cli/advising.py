@@ -59,7 +59,7 @@ def advise(
             advice = rc.best_memory(sample, storage, model=partial(course.model, sample), seeds=seeds, **replay)
         else:
             raise ValueError(f"--stream {stream}: accepted are folder:PATH, and without --shape {', '.join(STREAMS)}")
-    except (OSError, ValueError) as error:
+    except (MemoryError, OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     if as_json_object:
         print(json.dumps(advice.as_json()))

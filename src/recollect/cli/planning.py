@@ -32,8 +32,8 @@ def plan(
             categories=categories,
             count_codec=count_codec,
         )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    except (OverflowError, ValueError) as error:
+        raise typer.BadParameter(str(error).replace("storage_examples=", "--storage ")) from None
     code = {name: getattr(found, name) for name in ("variables", "categories", "bits_per_item", "items")}
     if as_json_object:
         print(json.dumps(code | {"parameters": found.parameter_count, "bits": found.bill.bits}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -32,6 +33,20 @@ def recorded_once(found: list[Summary[R, U]]) -> list[Summary[R, U]]:
     return [*first.values()]
 
 
+def _cells(
+    experiment: Experiment[R, P, U], found: list[Summary[R, U]]
+) -> tuple[list[str], list[tuple[str, list[tuple[str, list[str]]]]]]:
+    """Columns, without those that no row has anything in, and the rows of each block with their cells."""
+    rows = [
+        (block, [(each.row.name, experiment.cells(each.row, each.runs)) for each in of])
+        for block, of in by_block(found)
+    ]
+    told = [any(cells[number] != "-" for _, of in rows for _, cells in of) for number in range(len(experiment.columns))]
+    return [*compress(experiment.columns, told)], [
+        (block, [(name, [*compress(cells, told)]) for name, cells in of]) for block, of in rows
+    ]
+
+
 def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]]) -> Table:
     """The table for the terminal."""
     counts = sorted({len(summary.runs) for summary in found})
@@ -39,26 +54,26 @@ def table(experiment: Experiment[R, P, U], profile: P, found: list[Summary[R, U]
     caption = f"profile {profile.name}: {experiment.amount(profile)}, {seeds}"
     shown = Table(title=escape(experiment.title), caption=caption, box=SIMPLE_HEAD, padding=0)  # fits 80 columns
     shown.add_column()  # names are broken where there is no room for all of them, numbers never
-    for column in experiment.columns:
+    columns, blocks = _cells(experiment, found)
+    for column in columns:
         shown.add_column(column, justify="right", no_wrap=True)
-    for block, rows in by_block(found):
+    for block, rows in blocks:
         if block:
             shown.add_section()
             shown.add_row(f"[bold]{block}[/]")
-        for summary in rows:
-            shown.add_row(summary.row.name, *experiment.cells(summary.row, summary.runs))
+        for name, cells in rows:
+            shown.add_row(name, *cells)
     return shown
 
 
 def markdown(experiment: Experiment[R, P, U], found: list[Summary[R, U]]) -> str:
     """The table for a document."""
-    columns = experiment.columns
+    columns, blocks = _cells(experiment, found)
     lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    for block, rows in by_block(found):
+    for block, rows in blocks:
         if block:
             lines.append(f"| **{block}** |" + " |" * len(columns))
-        shown = ((summary.row.name, *experiment.cells(summary.row, summary.runs)) for summary in rows)
-        lines += [f"| {' | '.join(line)} |" for line in shown]
+        lines += [f"| {' | '.join([name, *cells])} |" for name, cells in rows]
     return "\n".join(lines)
 
 

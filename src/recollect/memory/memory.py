@@ -143,7 +143,11 @@ class Memory:
             self._admission = keyed_of(admission, self._index, self._admission_rng)
         else:
             self.capacity = items(room, widths)
-            self._index = PackedIndex(self.capacity, **widths)
+            try:
+                self._index = PackedIndex(self.capacity, **widths)
+            except MemoryError:
+                size = PackedIndex.bytes_of(self.capacity, widths)
+                raise MemoryError(f"{self.capacity:,} items take {size:,} bytes, more than can be had") from None
             self._admission = rule_of(admission, self.capacity, self.classes, self._index)
         self.seen = 0
         self.audit: tuple[Erasure, ...] = ()
