@@ -1,8 +1,8 @@
 """What `standard` does otherwise than the paper: students take ten recollections a step, where the paper takes one.
 
 ``python -m recollect.lab.distillation_tuning`` tries more learning rates for it, with codes, with a sample and with
-small pictures (``results/distillation/tuning``), and some rows with one recollection a step and the paper's rates
-(``one-a-step`` beside ``standard``). Which rate is best on held-out images after each number of episodes is recorded.
+small pictures (``results/distillation/tuning``), and some rows with one recollection a step and the paper's rates,
+which take ten times as long (to go to ``one-a-step`` beside ``standard``). Which rate is best on held-out images after each number of episodes is recorded.
 """
 
 from __future__ import annotations
