@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
 import recollect as rc
 from recollect.memory.admission import NOT_KEPT, Admission, Balanced, Reservoir, Ring
@@ -84,6 +84,19 @@ def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
         assert sorted(slots) == list(range(capacity))
         counts[list(slots.values())] += 1
     assert even(counts, streams, capacity) > 1e-3
+
+
+def test_the_first_example_after_a_reservoir_is_full_is_kept_as_often_as_it_should_be():
+    capacity, tries = 12, 5000
+    rule, rng = (
+        Reservoir(capacity, PackedIndex(capacity, code_bits=1, label_bits=4, task_bits=4)),
+        np.random.default_rng(0),
+    )
+    zeros = np.zeros(capacity, np.int64)
+    rule.decide(zeros, zeros, rng)
+    rule.commit()
+    kept = sum(int(rule.decide(zeros[:1], zeros[:1], rng)[0]) != NOT_KEPT for _ in range(tries))
+    assert binomtest(kept, tries, capacity / (capacity + 1)).pvalue > 1e-3
 
 
 def test_balanced_holds_every_example_of_a_full_class_with_the_same_probability():

@@ -100,6 +100,8 @@ def test_only_originals_of_what_is_held_are_kept_and_none_of_what_is_forgotten(r
     for number, part in enumerate(blocks(60).split(10)):
         memory.write(part, torch.arange(10) % 3, task=number // 2)
         ageing.watch(part)
+        assert len(ageing._originals) <= 2 * 12
+        assert len(ageing) == len(memory)
         assert sorted(ageing._originals) == sorted(memory.ids.tolist())
     memory.forget(ids=memory.ids[:2])
     memory.forget(task=2)

@@ -57,19 +57,24 @@ def test_a_step_follows_the_loss_with_its_penalty():
         torch.testing.assert_close(weight.detach(), theirs)
 
 
-def test_strength_holds_weights_in_place():
-    moved = []
+def test_strength_holds_weights_in_place_and_most_those_that_matter_to_the_task():
+    moved, fisher = [], torch.empty(0)
     for strength in (0.0, 50.0):
         learner = learner_of(strength=strength)
         for number in range(10):
             learner.observe(*batch(number), 0)
         learner.finish()
-        anchor = [weight.detach().clone() for weight in learner.model.parameters()]
-        for number in range(10, 40):
+        anchor = torch.cat([weight.detach().flatten() for weight in learner.model.parameters()])
+        for number in range(10, 60):
             learner.observe(*batch(number), 1)
-        pairs = zip(learner.model.parameters(), anchor, learner._fisher[0], strict=True)
-        moved.append(sum(float((fisher * (weight.detach() - old) ** 2).sum()) for weight, old, fisher in pairs))
-    assert moved[1] < 0.5 * moved[0]
+        fisher = torch.cat([information.flatten() for information in learner._fisher[0].values()])
+        now = torch.cat([weight.detach().flatten() for weight in learner.model.parameters()])
+        moved.append((now - anchor).abs())
+    free, held = moved
+    assert float((fisher * held**2).sum()) < 0.5 * float((fisher * free**2).sum())
+    order = fisher.argsort()
+    few, many = order[: len(order) // 4], order[-(len(order) // 4) :]
+    assert float(held[many].sum() / free[many].sum()) < 0.5 * float(held[few].sum() / free[few].sum())
 
 
 def test_the_bill_is_the_papers():

@@ -18,6 +18,7 @@ import recollect as rc
 from battery import parameters
 from recollect.learners.gradients import Gradients, gradients_of_groups
 from recollect.learners.projection import multipliers
+from recollect.module import Rehearsal
 
 SHAPE = (1, 12, 12)
 
@@ -43,6 +44,28 @@ def test_past_gradients_may_be_alike(copies: int):
     g = -G[0] + 0.1 * rng.normal(size=500).astype(np.float32)
     v = multipliers((G @ G.T).astype(np.float64), (G @ g).astype(np.float64), 0.0)
     assert abs(float((g + v @ G) @ G[0])) < 1e-3 * float(G[0] @ G[0])
+
+
+def test_no_task_is_hurt_however_short_its_gradient_is():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        G = rng.normal(size=(6, 200)) * 10.0 ** rng.uniform(-5, 0, (6, 1))
+        g = rng.normal(size=200) - 3 * G[0] / np.linalg.norm(G[0]) - 3 * G[1] / np.linalg.norm(G[1])
+        step = g + multipliers(G @ G.T, G @ g, 0.1) @ G
+        cosines = (G @ step) / (np.linalg.norm(G, axis=1) * np.linalg.norm(step))
+        assert cosines.min() > -1e-6
+
+
+def test_gradients_beyond_all_numbers_turn_nothing():
+    class Beyond:
+        def gram(self) -> torch.Tensor:
+            return torch.tensor([[1.0, -1.0], [-1.0, torch.inf]])
+
+        def combined(self, shares: torch.Tensor) -> Sequence[torch.Tensor]:
+            return [shares]
+
+    learner = rc.GEM(mlp(), rc.RecollectionModule(rc.Memory(rc.RawPixels(SHAPE), capacity=4, admission="ring")))
+    assert learner._shares(Beyond()).tolist() == [1, 0]
 
 
 def mlp() -> nn.Module:
@@ -89,8 +112,19 @@ def with_a_hook() -> nn.Module:
     return model
 
 
+def with_a_hook_on_all_of_it() -> nn.Module:
+    model = mlp()
+    model.register_forward_pre_hook(lambda _, inputs: (10 * inputs[0] - 5,))
+    return model
+
+
+def normalised_without_statistics() -> nn.Module:
+    layers = nn.Linear(144, 16), nn.BatchNorm1d(16, track_running_stats=False), nn.ReLU(), nn.Linear(16, 10)
+    return nn.Sequential(nn.Flatten(), *layers)
+
+
 MODELS = [mlp, with_statistics, without_biases, with_a_convolution, half_frozen, with_a_layer_twice]
-MODELS += [in_place, with_normed_weights, with_a_hook]
+MODELS += [in_place, with_normed_weights, with_a_hook, with_a_hook_on_all_of_it, normalised_without_statistics]
 
 
 @pytest.mark.parametrize("make", MODELS)
@@ -125,15 +159,16 @@ def flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5])
-def test_gem_is_algorithm_2(strength: float):
+@pytest.mark.parametrize(("strength", "rehearse"), [(0.0, "none"), (0.5, "none"), (0.5, "recollections")])
+def test_gem_is_algorithm_2(strength: float, rehearse: Rehearsal):
     codec = rc.DiscreteAutoencoder(SHAPE, 8, 3)
     memory = rc.Memory(codec, capacity=24, admission="ring", classes=10, tasks=4)
     learner = rc.GEM(
         mlp(),
-        rc.RecollectionModule(memory, steps=2, rehearse="none"),
+        rc.RecollectionModule(memory, steps=2, rehearse=rehearse, most=3),
         learning_rate=0.5,
         memory_strength=strength,
+        batch_size=4,
     )
     M, model = copy.deepcopy(memory), copy.deepcopy(learner.model)
     assert isinstance(M.codec, rc.DiscreteAutoencoder)
@@ -143,9 +178,11 @@ def test_gem_is_algorithm_2(strength: float):
     for x, y, t in stream():
         learner.observe(x, y, t)
 
-        for _ in range(2):
+        # Sets are drawn together: the first of four, of which three join, and one more of three.
+        drawn = M.sample(4 + 3).x if len(M) and rehearse == "recollections" else x[:0]
+        for joining in (drawn[:3], drawn[4:]):
             beta.zero_grad()
-            M.codec.loss(x).backward()
+            M.codec.loss(torch.cat([x, joining])).backward()
             beta.step()
         M.write(x, y, t)
         g = flat([*torch.autograd.grad(F.cross_entropy(model(x), y), theta)])

@@ -17,6 +17,8 @@ from torch import nn
 import recollect as rc
 from battery import CODECS, SHAPE, batches, mlp
 from recollect.learners.herding import herd
+from recollect.memory import file
+from recollect.memory.saved import bytes_to_tensors
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
 MEANS = torch.rand(6, *SHAPE, generator=torch.Generator().manual_seed(0))
@@ -316,6 +318,44 @@ def test_it_refuses():
         learner.observe(*batch(0, 0))
 
 
+def test_a_batch_that_cannot_be_learned_changes_nothing():
+    learner = learner_of(resnet(), CODECS["autoencoder"]())
+    for number in range(3):
+        learner.observe(*batch(number, 0))
+    before, held = copy.deepcopy(learner.model.state_dict()), learner.memory.recollections()
+    assert held is not None
+    codec = copy.deepcopy(learner.memory.codec)
+    assert isinstance(codec, rc.DiscreteAutoencoder)
+    x, y, _ = batch(3, 1)
+    for labels, task in ((y, 7), (torch.full_like(y, 6), 1)):
+        with pytest.raises(ValueError, match="accepted are 0 to"):
+            learner.observe(x, labels, task)
+    assert learner._task == 0
+    after = learner.memory.recollections()
+    assert after is not None
+    assert torch.equal(after.ids, held.ids)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.model.state_dict().items())
+    now = learner.memory.codec
+    assert isinstance(now, rc.DiscreteAutoencoder)
+    assert all(map(torch.equal, now.parameters(), codec.parameters()))
+
+
+def test_the_codec_of_exemplars_rehearses():
+    """As in replay: the same codec and draws learn the same from the first batches, before anything is chosen."""
+    learner = learner_of(codec=CODECS["autoencoder"](), batch_size=4)
+    memory = copy.deepcopy(learner.memory)
+    module = rc.RecollectionModule(memory)
+    for number in range(3):
+        x, y, task = batch(number, 0)
+        learner.observe(x, y, task)
+        module.rehearse(x, 4)
+        memory.write(x, y, task)
+    ours, theirs = learner.memory.codec, memory.codec
+    assert isinstance(ours, rc.DiscreteAutoencoder)
+    assert isinstance(theirs, rc.DiscreteAutoencoder)
+    assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+
+
 def test_what_was_said_of_a_forgotten_exemplar_is_in_no_file(path: Path):
     memory = rc.Memory(rc.RawPixels((1, 8, 8)), capacity=60, admission="chosen", classes=10, tasks=2)
     model = rc.models.MLP(inputs=64, classes=10)
@@ -330,6 +370,10 @@ def test_what_was_said_of_a_forgotten_exemplar_is_in_no_file(path: Path):
     opened = rc.Memory.open(path)  # as the command does, without the learner
     opened.forget(task=0)
     opened.commit(path)
+    with file.reading(path) as reader:
+        kept = bytes_to_tensors(reader.parts["items"])
+    assert not torch.isin(kept["ids"], gone).any()
+    assert len(kept["probabilities"]) == len(kept["ids"]) == len(opened)
     again = rc.ICaRL.load(path)
     assert len(again._ids) == len(again._probabilities) == len(opened)
     assert not torch.isin(again._ids, gone).any()

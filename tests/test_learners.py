@@ -105,8 +105,9 @@ def test_further_steps_of_replay_have_recollections_of_their_own():
         model.seen.clear()
         learner.observe(x, y, task)
         sets = [literal.sample(5).x, *literal.sample(10).x.split(5)] if number else []
-        assert len(model.seen) == 3
-        for step, seen in enumerate(model.seen):
+        steps = model.seen[-3:]  # before them it may be asked whether it has outputs for labels that are new
+        assert len(model.seen) <= 4
+        for step, seen in enumerate(steps):
             assert torch.equal(seen, torch.cat([x, sets[step]]) if sets else x)
         literal.write(x, y, task)
 
@@ -156,7 +157,8 @@ def test_a_model_that_takes_the_task_is_given_the_task_of_each_example():
     learner.observe(X_ONE, 3, task=1)
     learner.observe(X_ONE, 3, task=2)
     learner.predict(X_ONE, task=3)
-    assert model.asked == [[1], [2, 1, 1, 1, 1, 1], [3]]
+    # Twice it is asked whether it has an output for a label that is new to the task.
+    assert model.asked == [[1], [1], [2], [2, 1, 1, 1, 1, 1], [3]]
 
 
 TASKLESS = [name for name in LEARNERS if name.startswith(("online", "replay", "offline"))]

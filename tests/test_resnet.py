@@ -103,6 +103,21 @@ def test_a_block_adds_its_input():
     assert torch.equal(block(x), x.relu())
 
 
+@pytest.mark.parametrize(("outputs", "stride"), [(4, 1), (6, 2)])
+def test_a_block_is_that_of_the_residual_network(outputs: int, stride: int):
+    block, x = Block(4, outputs, stride=stride), torch.randn(3, 4, 8, 8)
+    weights = [part for part in block.parameters() if part.ndim == 4]  # in the order in which they are defined
+
+    def normed(maps: torch.Tensor) -> torch.Tensor:
+        mean, var = maps.mean((0, 2, 3), keepdim=True), maps.var((0, 2, 3), keepdim=True, unbiased=False)
+        return (maps - mean) / (var + 1e-5).sqrt()
+
+    inner = normed(F.conv2d(x, weights[0], stride=stride, padding=1)).clamp(min=0)
+    inner = normed(F.conv2d(inner, weights[1], padding=1))
+    shortcut = x if stride == 1 else normed(F.conv2d(x, weights[2], stride=stride))
+    torch.testing.assert_close(block(x), (inner + shortcut).clamp(min=0))
+
+
 def test_the_seed_fixes_the_weights_and_leaves_other_generators_alone():
     torch.manual_seed(0)
     expected = torch.rand(3)

@@ -28,6 +28,58 @@ def trained() -> rc.Replay:
     return learner
 
 
+def test_dropout_goes_on_with_the_draws_that_it_would_have_had(path: Path):
+    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(144, 10))
+    learner = rc.Online(model, learning_rate=0.1)
+    learner.observe(*batches()[0])
+    learner.save(path)
+    for batch in batches(3):
+        learner.observe(*batch)
+    torch.rand(7)
+    loaded = rc.Online.load(path, model=nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(144, 10)))
+    for batch in batches(3):
+        loaded.observe(*batch)
+    assert torch.equal(parameters(loaded), parameters(learner))
+
+
+def test_saving_changes_nothing_of_what_is_saved(path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rebuild, "_KNOWN", dict(rebuild._KNOWN))
+    made: list[rc.Online] = []
+
+    @rebuildable
+    class Drawing(rc.Online):
+        def __init__(self, model: nn.Module, *, learning_rate: float = 0.1, weight: float = 1.0) -> None:
+            super().__init__(model, learning_rate=learning_rate)
+            self.weight = weight
+            torch.rand(3)
+            model.register_forward_hook(lambda *_: made.append(self))
+
+    learner = Drawing(mlp())
+    for number in range(3):
+        learner.learning_rate, learner.weight = 0.1 / (number + 1), 2.0 * number
+        state = torch.get_rng_state()
+        learner.save(path)
+        assert torch.equal(torch.get_rng_state(), state)
+        assert len(learner.model._forward_hooks) == 1
+    assert Drawing.load(path).weight == 4
+
+
+def test_every_kind_of_setting_comes_back_as_it_was_changed(path: Path):
+    learner = replay(CODECS["raw"](), "reservoir")
+    learner.batch_size = np.int64(7)  # pyright: ignore[reportAttributeAccessIssue]
+    learner.learning_rate = np.float32(0.05)  # pyright: ignore[reportAttributeAccessIssue]
+    learner.module.warm_up = [20, 2]  # pyright: ignore[reportAttributeAccessIssue]
+    learner.save(path)
+    loaded = rc.Replay.load(path)
+    assert (loaded.batch_size, loaded.module.warm_up) == (7, (20, 2))
+    assert loaded.learning_rate == pytest.approx(0.05)
+    memory = rc.Memory(rc.RawPixels(SHAPE), capacity=60, admission="chosen", classes=10, tasks=2)
+    chosen = rc.ICaRL(mlp(), rc.RecollectionModule(memory))
+    chosen.exemplars = 25
+    chosen.save(path.with_name("chosen.rec"))
+    assert rc.ICaRL.load(path.with_name("chosen.rec")).exemplars == 25
+
+
 def test_a_memory_that_forgets_leaves_the_learner_in_the_file(path: Path):
     learner = trained()
     learner.save(path, {"batches": 8})

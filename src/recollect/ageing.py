@@ -68,6 +68,7 @@ class Ageing:
         memory.watchers.add(self)
 
     def __len__(self) -> int:
+        self.refresh()
         return len(self._originals)
 
     def watch(self, x: torch.Tensor, ids: IntegerLike | None = None) -> None:
@@ -88,7 +89,8 @@ class Ageing:
         numbers = check_integers("ids", numbers, len(x), seen).tolist()
         copies = (image.clone() for image in x.cpu())  # one by one: part of a batch would keep all of it
         self._originals |= zip(numbers, copies, strict=True)
-        self.refresh()
+        if len(self._originals) > 2 * max(len(self.memory), len(x)):  # all that is held is looked through
+            self.refresh()
 
     def refresh(self) -> None:
         """Drop the originals of what is not held any more. The memory has this done when it forgets."""

@@ -114,8 +114,9 @@ class RecollectionModule:
             sets = drawn.split([size, *[few] * (further // few)])
         # Train the recollection module.
         if self._learner is not None and self.learns:
+            device = next(self._learner.parameters()).device
             for step in range(steps):
-                joined = torch.cat([x, sets[step].x[:few]]) if sets and rehearses else x
+                joined = (torch.cat([x, sets[step].x[:few]]) if sets and rehearses else x).to(device)
                 self._optimiser.zero_grad()
                 self._learner.loss(joined).backward()
                 self._optimiser.step()

@@ -15,16 +15,16 @@ T = TypeVar("T", bound=type)
 
 PARTS = {"self", "model", "module", "memory"}  # arguments that are objects themselves, and are kept in their own way
 UNNAMED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-SETTINGS = (bool, int, float, str, tuple, type(None))  # what may be changed after an object was made
+SETTINGS = (bool, int, float, str, tuple, list, np.generic, type(None))  # what may be changed after it was made
 _KNOWN: dict[str, type] = {}
 
 
 def rebuildable(cls: T) -> T:
     """Have instances of a class remember the arguments that they were made with; subclasses are marked themselves.
 
-    Arguments have names and plain values, or arrays of them. A number, name, tuple or None that is an attribute, too,
-    is described as it is by then: it may have been changed. A file names the class by its name alone, so that no two
-    can have the same.
+    Arguments have names and plain values, or arrays of them. Where an attribute has the name of one and was changed
+    since, to another number, name, tuple, list or None, that takes its place. A file names the class by its name alone,
+    so that no two can have the same.
 
     >>> @rebuildable
     ... class Box:
@@ -47,7 +47,9 @@ def rebuildable(cls: T) -> T:
             bound.apply_defaults()
             given = {name: plain(value) for name, value in bound.arguments.items() if name not in PARTS}
             self._arguments = given
-            self._settings = [name for name, value in given.items() if _is_setting(getattr(self, name, self), value)]
+            self._settings = {
+                name: plain(value) for name in given if isinstance(value := getattr(self, name, self), SETTINGS)
+            }
 
     cls.__init__ = remembering
     _KNOWN[cls.__name__] = cls
@@ -58,9 +60,13 @@ def described(thing: object) -> Plain:
     """The name of a class and the arguments; without arguments for a class that is not `rebuildable`."""
     arguments = getattr(thing, "_arguments", None)
     if arguments is not None:
-        settings: list[str] = thing._settings  # pyright: ignore[reportAttributeAccessIssue]
-        now = {name: getattr(thing, name) for name in settings}
-        arguments = arguments | {name: plain(value) for name, value in now.items() if isinstance(value, SETTINGS)}
+        before: Plain = thing._settings  # pyright: ignore[reportAttributeAccessIssue]
+        now = {name: getattr(thing, name) for name in before}
+        arguments = arguments | {
+            name: plain(value)
+            for name, value in now.items()
+            if isinstance(value, SETTINGS) and plain(value) != before[name]
+        }
     return {"class": type(thing).__name__, "arguments": arguments}
 
 
@@ -80,10 +86,6 @@ def rebuilt(description: Plain, **parts: object) -> Any:
     if not known(description) or not PARTS.isdisjoint(description["arguments"]):
         raise ValueError(f"{description['class']} cannot be built from a file")
     return _KNOWN[description["class"]](**parts, **description["arguments"])
-
-
-def _is_setting(attribute: object, argument: object) -> bool:
-    return isinstance(attribute, SETTINGS) and plain(attribute) == argument
 
 
 def plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 ``python -m recollect.lab.distillation_tuning`` tries more learning rates for it, with codes, with a sample and with
 small pictures (``results/distillation/tuning``), and some rows with one recollection a step and the paper's rates,
-which take ten times as long (to go to ``one-a-step`` beside ``standard``). Which rate is best on held-out images after each number of episodes is recorded.
+which take ten times as long (to go to ``one-a-step`` beside ``standard``). Which rate is best on held-out images after
+each number of episodes is recorded.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class EWC(Learner):
     def _information(self, task: int) -> dict[int, torch.Tensor]:
         """The Fisher information of each weight for the examples at hand, which are of this task."""
         fisher = {number: torch.zeros_like(weight) for number, weight in self._numbered()}
-        chunk = max(1, min(CHUNK, MOST_NUMBERS // sum(total.numel() for total in fisher.values())))
+        chunk = max(1, min(CHUNK, MOST_NUMBERS // max(1, sum(total.numel() for total in fisher.values()))))
         # Examples are taken one by one, and must not change running statistics.
         with predicting(self.model), torch.enable_grad():
             for images, labels in zip(self._images.split(chunk), self._labels.split(chunk), strict=True):

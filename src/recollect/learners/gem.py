@@ -114,7 +114,7 @@ class GEM(Learner):
         along = gram[0, 1:]
         shares = torch.zeros_like(gram[0])
         shares[0] = 1
-        if bool((along < 0).any()) and bool(along.isfinite().all()):  # no projection mends a diverged model
+        if bool((along < 0).any()) and bool(gram.isfinite().all()):  # no projection mends a diverged model
             P, p = (products.double().cpu().numpy() for products in (gram[1:, 1:], along))
             shares[1:] = torch.from_numpy(multipliers(P, p, self.memory_strength))
         return shares

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Layers that have no parameters and treat every example by itself.
 PLAIN = (nn.Flatten, nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh)
 
+OF_BATCHES = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # with or without running statistics
 MOST_FACTORED = 300  # examples; their pairs are counted, so that with more it is faster to write gradients out
 
 
@@ -54,6 +55,7 @@ def _is_chain(model: nn.Module) -> TypeGuard[nn.Sequential]:
     return (
         isinstance(layers[0], nn.Flatten)
         and (layers[0].start_dim, layers[0].end_dim) == (1, -1)
+        and not (model._forward_hooks or model._forward_pre_hooks)
         and all(map(_is_ordinary, layers))
         and sum(len(list(layer.parameters())) for layer in layers) == len(parameters)  # no layer twice
         and all(parameter.requires_grad for parameter in parameters)
@@ -128,11 +130,11 @@ def matrices_of_groups(
 ) -> list[torch.Tensor]:
     """For each parameter that is trained the gradients of all groups, a group a row, computed together.
 
-    A model with buffers, such as running statistics, is taken group by group, since each changes them, and so is one
-    that cannot be traced, such as one that looks up a part of itself by the number of the task.
+    A model with buffers, such as running statistics, is taken group by group, since each changes them, as is one whose
+    examples see each other, and one that cannot be traced, such as one that looks up a part of itself by the task.
     """
     trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    if next(model.buffers(), None) is not None:
+    if next(model.buffers(), None) is not None or any(isinstance(layer, OF_BATCHES) for layer in model.modules()):
         return _group_by_group(model, inputs, y, sizes, [*trained.values()])
 
     def loss(

@@ -113,6 +113,8 @@ class ICaRL(Learner):
         x, labels, tasks = memory.check(x, y, self._for_learner(task))
         current = one_task(tasks)
         self._check_room(labels)
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
+        self._check_outputs(x, y, t)
         if self._task not in {None, current}:
             self.finish()
         past = self._drawn(current, x.device)
@@ -121,7 +123,6 @@ class ICaRL(Learner):
         self.module.rehearse_checked(x, self.batch_size if self.module.rehearses else 0)
 
         # The cross entropy of the new examples, and distillation of what was said of exemplars.
-        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (labels, tasks))
         X, T = (x, t) if past is None else (torch.cat([x, past.x]), torch.cat([t, past.task]))
         self._set_training()
         outputs = self._logits(X, T)

@@ -23,9 +23,10 @@ def multipliers(gram: Floats, along: Floats, strength: float) -> Floats:
     >>> multipliers(np.array([[4.0]]), np.array([-2.0]), strength=0.0).round(3).tolist()
     [0.5]
     """
-    # The solver wants a positive definite matrix of moderate numbers. Past gradients may be alike, and what rounding
-    # then makes negative is lifted to just above zero.
-    scale = np.trace(gram) / len(gram)
-    values, vectors = np.linalg.eigh((gram + gram.T) / (2 * scale))
+    # The solver wants a positive definite matrix of moderate numbers, so that gradients are taken at length 1: tasks
+    # that are known by heart have very short ones. Past gradients may be alike, and what rounding then makes negative
+    # is lifted to just above zero.
+    norms = np.sqrt(np.diag(gram).clip(min=np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh((gram + gram.T) / (2 * norms * norms[:, None]))
     definite = (vectors * values.clip(min=1e-9)) @ vectors.T
-    return quadprog.solve_qp(definite, -along / scale, np.eye(len(gram)), np.full(len(gram), strength))[0]
+    return quadprog.solve_qp(definite, -along / norms, np.eye(len(gram)), strength * norms)[0] / norms

@@ -74,14 +74,14 @@ class Replay(Learner):
         check_loss(loss, self.module.memory)
         self.batch_size = check_at_least("batch_size", batch_size, 1)
         self.steps = check_at_least("steps", steps, 1)
-        self.augment = Augmentation(augment, check_at_least("seed", seed, 0)) if augment else None
+        self._augment = Augmentation(augment, check_at_least("seed", seed, 0)) if augment else None
 
     def _state(self) -> tuple[Plain, dict[str, torch.Tensor]]:
-        return {}, {"augmentation": self.augment.generator.get_state()} if self.augment else {}
+        return {}, {"augmentation": self._augment.generator.get_state()} if self._augment else {}
 
     def _restore(self, values: Plain, tensors: dict[str, torch.Tensor]) -> None:
-        if self.augment:
-            self.augment.generator.set_state(tensors["augmentation"].cpu())
+        if self._augment:
+            self._augment.generator.set_state(tensors["augmentation"].cpu())
 
     @property
     def memory(self) -> Memory:
@@ -93,6 +93,10 @@ class Replay(Learner):
         memory = self.module.memory
         x, targets, tasks = memory.check(x, y, self._for_learner(task))
 
+        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (targets, tasks))
+        if self._loss_is_of_classes:
+            self._check_outputs(x, y, t)
+
         # Scalable Recollection Module training; x_1 and y_1 are its first sample set.
         recollected = self.module.rehearse_checked(x, self.batch_size)
 
@@ -100,13 +104,12 @@ class Replay(Learner):
         sets = [] if recollected is None else [recollected]
         if sets and self.steps > 1:
             sets += memory.sample((self.steps - 1) * self.batch_size).to(x.device).split(self.batch_size)
-        y, t = (torch.from_numpy(numbers).to(x.device) for numbers in (targets, tasks))
         for step in range(self.steps):
             X, Y, T = x, y, t
             if sets:
                 X, Y = torch.cat([x, sets[step].x]), torch.cat([y, sets[step].y])
                 T = torch.cat([t, sets[step].task]) if self._takes_task else t
-            self._step(self.augment(X) if self.augment else X, Y, T)
+            self._step(self._augment(X) if self._augment else X, Y, T)
 
         # Encode x and store it in the index buffer.
         memory.write_checked(x, targets, tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from recollect.averaging import Average
+from recollect.checks import check_number
 from recollect.memory import file
 from recollect.memory.memory import Memory
 from recollect.memory.saved import (
@@ -42,7 +44,7 @@ def save(learner: Learner, path: Path, progress: Plain | None) -> None:
     objects = {"memory": learner.memory} if module is None and learner.memory is not None else {}
     description = {
         "learner": _described(learner, model=learner.model, **({"module": module} if module else objects)),
-        "learning_rate": learner.learning_rate,
+        "learning_rate": check_number("learning_rate", learner.learning_rate, above=0, or_equal=True),
         "model": module_described(learner.model),
         "module": _described(module, memory=module.memory) if module is not None else None,
         "values": values,
@@ -86,7 +88,13 @@ def _described(thing: object, **parts: object) -> Plain:
             f"{functions[0]} of a {description['class']} is a function, which no file holds: accepted are the names "
             f"that it has, and a class of your own, marked with recollect.rebuild.rebuildable, that gives the function"
         )
-    rebuilt(description, **parts)  # says which setting was changed to what is not accepted
+    made: Plain = thing._arguments  # pyright: ignore[reportAttributeAccessIssue]
+    if description["arguments"] | {"learning_rate": 0} != made | {"learning_rate": 0}:
+        # Settings were changed, and what is not accepted is said now. To make it must not change what is there.
+        with torch.random.fork_rng(devices=[]):
+            rebuilt(
+                description, **{name: copy.deepcopy(part) if name == "model" else part for name, part in parts.items()}
+            )
     return description
 
 
