@@ -18,7 +18,6 @@ from recollect.rebuild import rebuildable
 if TYPE_CHECKING:
     from torch import nn
 
-    from recollect.budget import Bill
     from recollect.checks import IntegerLike
     from recollect.learners.gradients import Gradients
     from recollect.memory.memory import Memory
@@ -118,7 +117,3 @@ class GEM(Learner):
             P, p = (products.double().cpu().numpy() for products in (gram[1:, 1:], along))
             shares[1:] = torch.from_numpy(multipliers(P, p, self.memory_strength))
         return shares
-
-    def footprint(self) -> Bill:
-        """The memory's bill."""
-        return self.module.memory.footprint()

@@ -90,8 +90,8 @@ class Learner(ABC):
         """Do what waits for the end of the stream; most learners have nothing of the kind."""
 
     def footprint(self) -> Bill:
-        """Every bit that is kept of the stream, by kind: nothing, unless a learner says otherwise."""
-        return Bill(codes=0, example=1)
+        """Every bit that is kept of the stream, by kind: the memory's, unless a learner says otherwise."""
+        return Bill(codes=0, example=1) if self.memory is None else self.memory.footprint()
 
     def save(self, path: str | PathLike[str], progress: Plain | None = None) -> None:
         """Make all of the learner durable in one transaction: model, optimiser, random states, codec and memory.

@@ -15,7 +15,6 @@ from recollect.rebuild import rebuildable
 if TYPE_CHECKING:
     from torch import nn
 
-    from recollect.budget import Bill
     from recollect.checks import IntegerLike, TargetLike
     from recollect.learners.losses import Loss, Named
     from recollect.memory.memory import Memory
@@ -73,10 +72,6 @@ class Offline(Learner):
     def finish(self) -> None:
         """Train on what was kept."""
         device = next(self.model.parameters()).device
-        for _ in range(self.epochs if len(self.memory) else 0):
-            for batch in self.memory.sample(len(self.memory), replace=False).split(self.batch_size):
+        for _ in range(self.epochs):
+            for batch in self.memory.shuffled(self.batch_size):
                 self._step(batch.x.to(device), batch.y, batch.task)
-
-    def footprint(self) -> Bill:
-        """The memory's bill."""
-        return self.memory.footprint()

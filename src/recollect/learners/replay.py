@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from recollect.budget import Bill
     from recollect.checks import IntegerLike, TargetLike
     from recollect.learners.losses import Loss, Named
     from recollect.memory.memory import Memory
@@ -113,7 +112,3 @@ class Replay(Learner):
 
         # Encode x and store it in the index buffer.
         memory.write_checked(x, targets, tasks)
-
-    def footprint(self) -> Bill:
-        """The memory's bill."""
-        return self.module.memory.footprint()

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 NOT_KEPT = -1
 
 
+def last_of_each(slots: Slots) -> Integers:
+    """The rows that will be stored: where several want one slot, the last has it."""
+    last = {slot: row for row, slot in enumerate(slots.tolist()) if slot != NOT_KEPT}
+    return np.array(sorted(last.values()), np.int64)
+
+
 class Admission(Protocol):
     """A rule. ``held`` items sit in the slots that `slots` gives for the ranks 0 to held - 1."""
 

@@ -22,7 +22,7 @@ from recollect.checks import (
     check_integers,
 )
 from recollect.codecs.interface import Codec
-from recollect.memory.admission import NOT_KEPT, Admission
+from recollect.memory.admission import Admission, last_of_each
 from recollect.memory.batch import Batch
 from recollect.memory.chosen import Chosen
 from recollect.memory.coding import Coding, at_once, coder_of, decoded, encoded
@@ -175,9 +175,14 @@ class Memory:
         return bits_per_item(variables=self.codec.variables, categories=self.codec.categories)
 
     @property
+    def _slots(self) -> Slots:
+        """Where all items are, in the order of ``ids``."""
+        return self._admission.slots(np.arange(len(self)))
+
+    @property
     def ids(self) -> torch.Tensor:
         """The ids of all examples held."""
-        return torch.from_numpy(self._index.ids.read_integers(self._admission.slots(np.arange(len(self)))))
+        return torch.from_numpy(self._index.ids.read_integers(self._slots))
 
     def write(self, x: torch.Tensor, y: TargetLike = None, task: IntegerLike = 0) -> torch.Tensor:
         """Show examples to the memory. Returns an id for each; those that the admission rule keeps are stored.
@@ -201,7 +206,7 @@ class Memory:
         random_state = self._admission_rng.bit_generator.state
         try:
             slots = rule.decide(targets, tasks, self._admission_rng)
-            rows = _last_of_each(slots)
+            rows = last_of_each(slots)
             records = None  # as most often in a long stream, where few examples are kept
             if len(rows):
                 codes = encoded(self.codec, x[torch.from_numpy(rows)], self.scheme)
@@ -258,7 +263,22 @@ class Memory:
 
     def recollections(self) -> Batch | None:
         """All that is held, in the order of ``ids``; None if that is nothing."""
-        return self._recollect(self._admission.slots(np.arange(len(self)))) if len(self) else None
+        return self._recollect(self._slots) if len(self) else None
+
+    def shuffled(self, size: int) -> Iterator[Batch]:
+        """All that is held, each item once, in an order drawn anew: a few recollections after the other.
+
+        >>> from recollect.codecs.pixels import RawPixels
+        >>> memory = Memory(RawPixels((1, 8, 8)), capacity=50)
+        >>> ids = memory.write(torch.rand(20, 1, 8, 8), y=torch.arange(20))
+        >>> [len(batch.ids) for batch in memory.shuffled(8)]
+        [8, 8, 4]
+        """
+        size = check_at_least("size", size, 1)
+        slots = (
+            draw(len(self), self._admission, self._sample_rng, replace=False) if len(self) else np.empty(0, np.int64)
+        )
+        return (self._recollect(slots[start : start + size]) for start in range(0, len(slots), size))
 
     @contextmanager
     def _same_draws_after_an_error(self) -> Iterator[np.random.Generator]:
@@ -310,8 +330,7 @@ class Memory:
         (2, 5, 43)
         """
         rules = {"ids": ids, "task": task, "label": label}
-        slots = self._admission.slots(np.arange(len(self)))
-        gone = matching(self._index, slots, rules, {"ids": self.seen, "task": self.tasks, "label": self.classes})
+        gone = matching(self._index, self._slots, rules, {"ids": self.seen, "task": self.tasks, "label": self.classes})
         with uninterrupted():
             if len(gone):
                 self._admission.forget(gone)
@@ -376,9 +395,3 @@ def check_memory(memory: Memory) -> Memory:
     if not isinstance(memory, Memory):
         raise TypeError(f"memory is {type(memory).__name__}: accepted is a Memory")
     return memory
-
-
-def _last_of_each(slots: Slots) -> Integers:
-    """The rows that will be stored: where several want one slot, the last has it."""
-    last = {slot: row for row, slot in enumerate(slots.tolist()) if slot != NOT_KEPT}
-    return np.array(sorted(last.values()), np.int64)

@@ -47,7 +47,7 @@ def overview(
     ([0, 10, 20, 30, 40], [1, 21, 39])
     """
     check_at_least("most", most, 1)
-    slots = memory._admission.slots(np.arange(len(memory)))
+    slots = memory._slots
     given = {"ids": ids, "task": task, "label": label}
     rules = {name: value for name, value in given.items() if value is not None}
     if rules:
@@ -62,6 +62,6 @@ def overview(
 
 
 def _counts(memory: Memory, array: BitArray) -> dict[int, int]:
-    stored = array.read_integers(memory._admission.slots(np.arange(len(memory))))
+    stored = array.read_integers(memory._slots)
     numbers, counts = np.unique(stored, return_counts=True)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))

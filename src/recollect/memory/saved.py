@@ -278,7 +278,7 @@ def bytes_to_tensors(data: bytes) -> dict[str, torch.Tensor]:
 
 def _check_records(memory: Memory) -> None:
     """Make sure that the records can be what a memory wrote, as its counts say."""
-    index, slots = memory._index, memory._admission.slots(np.arange(len(memory)))
+    index, slots = memory._index, memory._slots
     for block in blocks(len(slots), 8 * memory.targets.bits):  # so much is needed on the way
         memory.targets.read(index.labels, slots[block])
     limits = {"tasks": memory.tasks, "ids": memory.seen}
