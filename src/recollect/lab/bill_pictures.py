@@ -29,7 +29,9 @@ def bill(found: list[Summary[Any, Any]], example: int) -> list[Picture]:
         kept_to = [summary for summary in holding if getattr(summary.row, "storage", None) is not None] or holding
         longest = max(_images(summary, items, example) for summary in kept_to)
         panels.append(_bars("the items", holding, items, example, ROOM * longest))
-    longest = max(_images(summary, everything, example) for summary in rows)
+    # Beside a codec or parameters kept all others would vanish.
+    light = [summary for summary in rows if not any(summary.runs[0].bits.get(kind) for kind in ONCE)] or rows
+    longest = max(_images(summary, everything, example) for summary in light)
     panels.append(_bars("all, the codec and parameters counted", rows, everything, example, ROOM * longest))
     return [
         Picture(

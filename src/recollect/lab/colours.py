@@ -25,6 +25,9 @@ COLOURS = {
     "ewc": "#9a62d3",
     "lwf": "#a8694a",
     "offline": "#5f7a9e",
+    "active": "#f24c14",  # of recollections, how they are chosen
+    "diverse": "#12a5a0",
+    "active and diverse": "#a050ea",
 }
 BILL = {  # what bits are spent on, in colours that no method has
     "codes": "#7065bd",
@@ -77,6 +80,8 @@ def method(row: Row) -> str:
         return "offline"
     if how.get("pretraining") or how.get("pretraining_rate") is not None:
         return "transfer"
+    if ways := {way.partition(" ")[0] for way in how.get("sampling", ())} & {"active", "diverse"}:
+        return " and ".join(sorted(ways))
     if "buffer" in how:
         return _BUFFERS[how["buffer"]]
     return _CODECS.get(how["codec"], "ours")

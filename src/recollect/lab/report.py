@@ -143,6 +143,7 @@ def _facts(folder: Path, experiment: AnyExperiment, profile: Profile, found: lis
         "How long": f"{duration(sum(run.seconds for run in runs))} of training in all"
         + (f", {duration(measuring)} of measuring" if measuring else ""),
         "Versions": "; ".join(versions),
+        "Commits": _commits(runs),
         "Command": experiment.command(profile),
     }
     if left := _left(experiment, profile, found):
@@ -156,6 +157,14 @@ def _facts(folder: Path, experiment: AnyExperiment, profile: Profile, found: lis
 
 def _each(runs: list[Any], key: str) -> list[str]:
     return sorted({str(run.environment[key]) for run in runs})
+
+
+def _commits(runs: list[Any]) -> str:
+    """Of the code; runs of earlier versions have none."""
+    found = [run.environment["revision"] for run in runs if run.environment.get("revision")]
+    told = ", ".join(dict.fromkeys(sorted(found)))
+    left = len(runs) - len(found)
+    return "; ".join(filter(None, [told, f"not recorded for {left} run{'s' * (left > 1)}" if left else ""]))
 
 
 def _when(runs: list[Any]) -> str:

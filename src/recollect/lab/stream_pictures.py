@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Found = list[Summary[ContinualRow, ContinualRun]]
 
 HEIGHT = 2.6
+SPREAD = 1.05  # less than that and rows stand one above the other
 MARKERS = {"GEM": "s", "ICaRL": "^"}
 
 
@@ -77,7 +78,8 @@ def _against_storage(found: Found, example: int) -> Picture:
     panels = []
     for block, rows in _blocks(found):
         for title, count in counts(example).items():
-            if any(count(summary.runs[0]) for summary in rows):
+            stored = [size for summary in rows if (size := count(summary.runs[0]))]
+            if stored and max(stored) > SPREAD * min(stored):
                 panels.append(_points(rows, f"{block}: {title}" if block else title, count))
     beside = "Filled points are ours, hollow ones the paper's. " if any(summary.row.paper for summary in found) else ""
     return Picture(
@@ -206,7 +208,7 @@ def draw_points(axes: Axes, rows: Found, count: Callable[[ContinualRun], float])
         if not any(stored):
             axes.axhline(means[0], color=look.colour, linestyle=(0, (4, 3)), label=name)
             continue
-        marker = MARKERS.get(group[0].row.learner.__name__, "o")
+        marker = MARKERS.get(group[0].row.learner.__name__, "o") if len(group) > 1 else look.marker
         drawn = {**look.drawn, "marker": marker}
         axes.errorbar(stored, means, deviations, label=name, **drawn, elinewidth=0.8)
         papers = [(x, summary.row.paper) for x, summary in zip(stored, group, strict=True) if summary.row.paper]
