@@ -100,7 +100,7 @@ def test_settings_are_tried_on_the_first_three_tasks_in_their_share_of_the_stora
             assert 0.13 < images / (row.storage or 1) <= 3 / 20, (row.name, candidate.code)
 
 
-@pytest.mark.parametrize("experiment", whole_tuning.EXPERIMENTS, ids=["table2", "omniglot"])
+@pytest.mark.parametrize("experiment", whole_tuning.EXPERIMENTS.values(), ids=whole_tuning.EXPERIMENTS)
 def test_whole_streams_are_tried_in_all_of_the_storage_and_have_what_was_chosen(experiment: Continual):
     standard = experiment.profiles["standard"]
     profile = whole_tuning.whole(standard)

@@ -94,7 +94,7 @@ def machine(found: list[Summary[Any, Any]]) -> str:
     seeds = f"{each[0]} to {each[-1]} seeds" if len(each) > 1 else f"{each[0]} seeds"
     averaged = "One seed" if each == [1] else f"Mean and standard deviation of {seeds}"
     return (
-        f"{averaged}. {len(runs)} runs, {duration(seconds)} of training on one core, "
+        f"{averaged}. {len(runs)} run{'s' * (len(runs) > 1)}, {duration(seconds)} of training on one core, "
         f"{', '.join(sorted(described))}, PyTorch {', '.join(sorted({run.environment['torch'] for run in runs}))}."
     )
 

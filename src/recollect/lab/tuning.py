@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import statistics
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -103,10 +104,15 @@ def ranked(trials: list[Trial], row: str) -> list[tuple[float, Settings]]:
 
 
 def tune(
-    experiment: Continual, profile: ContinualProfile, candidates: Callable[[ContinualRow], list[ContinualRow]]
+    experiment: Continual,
+    profile: ContinualProfile,
+    candidates: Callable[[ContinualRow], list[ContinualRow]],
+    *,
+    about: str | None = __doc__,
 ) -> None:
     """The command: make the trials that are missing in the file, and print the best settings of each row."""
-    parser = argparse.ArgumentParser(prog=f"python -m recollect.lab.{experiment.name}_tuning", description=__doc__)
+    module = Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(prog=f"python -m recollect.lab.{module}", description=about)
     path = Path("results") / experiment.name / "tuning.jsonl"
     parser.add_argument("--out", type=Path, default=path, help=f"file of trials (default: {path})")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")

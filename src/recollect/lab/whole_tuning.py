@@ -1,4 +1,4 @@
-"""What shows only over a whole stream, in all of the storage: ``python -m recollect.lab.whole_tuning``.
+"""What shows only over a whole stream, in all of the storage: ``python -m recollect.lab.whole_tuning table2``.
 
 All else is tried on the first tasks. But a painter, whose room every memory of its kind pays once, takes long to learn;
 and a rate of JPEG's that was better on the first tasks may be too large for all of them.
@@ -6,6 +6,7 @@ and a rate of JPEG's that was better on the first tasks may be too large for all
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from recollect.lab import frontier, omniglot, table2, tuning
 if TYPE_CHECKING:
     from recollect.lab.continual import ContinualProfile, ContinualRow
 
-EXPERIMENTS = (table2.EXPERIMENT, omniglot.EXPERIMENT)
+EXPERIMENTS = {each.name: each for each in (table2.EXPERIMENT, omniglot.EXPERIMENT)}
 FILTERS = (0, 32)
 JPEG_RATE = 0.1
 
@@ -45,5 +46,7 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
 
 
 if __name__ == "__main__":
-    for experiment in EXPERIMENTS:
-        tuning.tune(experiment, whole(experiment.profiles["standard"]), candidates)
+    if len(sys.argv) < 2 or sys.argv[1] not in EXPERIMENTS:  # noqa: PLR2004
+        sys.exit(f"usage: python -m recollect.lab.whole_tuning {{{','.join(EXPERIMENTS)}}} [--help]")
+    chosen = EXPERIMENTS[sys.argv.pop(1)]
+    tuning.tune(chosen, whole(chosen.profiles["standard"]), candidates, about=__doc__)
