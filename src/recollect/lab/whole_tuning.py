@@ -46,7 +46,7 @@ def candidates(row: ContinualRow) -> list[ContinualRow]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in EXPERIMENTS:  # noqa: PLR2004
+    if len(sys.argv) < 2 or sys.argv[1] not in EXPERIMENTS:
         sys.exit(f"usage: python -m recollect.lab.whole_tuning {{{','.join(EXPERIMENTS)}}} [--help]")
     chosen = EXPERIMENTS[sys.argv.pop(1)]
     tuning.tune(chosen, whole(chosen.profiles["standard"]), candidates, about=__doc__)
