@@ -76,10 +76,11 @@ class EWC(Learner):
         current = one_task(tasks)
         # What the past task has to say is asked before the new one moves running statistics.
         ended = self._information(self._task) if self._task is not None and self._task != current else None
-        gradient = self._gradient(x, labels, tasks)
+        trained = self._trained
+        gradient = self._gradient(trained, x, labels, tasks)
         if ended is not None:
             self._end(ended)
-        self._descend([g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
+        self._descend(trained, [g + self.strength * pull for g, pull in zip(gradient, self._pull(), strict=True)])
         self._keep(x, labels, current)
 
     def _pull(self) -> list[torch.Tensor]:

@@ -105,7 +105,8 @@ class GEM(Learner):
         gradients_of = Together if self.together else gradients_of_groups
         gradients = gradients_of(self.model, inputs, torch.cat([y, past.y]), sizes)
         step = gradients.combined(self._shares(gradients))
-        self._descend([part.view_as(parameter) for part, parameter in zip(step, self._trained, strict=True)])
+        trained = self._trained
+        self._descend(trained, [part.view_as(parameter) for part, parameter in zip(step, trained, strict=True)])
 
     def _shares(self, gradients: Gradients) -> torch.Tensor:
         """How much of g and of each g_k is in the step: g alone, unless it would make the loss on a past task grow."""

@@ -129,7 +129,8 @@ class ICaRL(Learner):
         loss = cross_entropy(outputs[: len(x)], y)
         if past is not None:
             loss = loss + self.strength * self._distillation(outputs[len(x) :], past)
-        self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))
+        trained = self._trained
+        self._descend(trained, torch.autograd.grad(loss, trained, materialize_grads=True))
 
         # The new examples are candidates.
         memory.write_checked(x, labels, tasks)

@@ -185,19 +185,22 @@ class Learner(ABC):
 
     def _step(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> None:
         """One step of gradient descent on the loss."""
-        self._descend(self._gradient(x, y, task))
+        trained = self._trained
+        self._descend(trained, self._gradient(trained, x, y, task))
 
-    def _gradient(self, x: torch.Tensor, y: torch.Tensor, task: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The gradient of the loss with respect to every parameter that is trained."""
+    def _gradient(
+        self, trained: Sequence[torch.Tensor], x: torch.Tensor, y: torch.Tensor, task: torch.Tensor
+    ) -> Sequence[torch.Tensor]:
+        """The gradient of the loss with respect to these parameters."""
         self._set_training()
         loss = self._loss(self._logits(x, task), y.to(x.device))
-        return torch.autograd.grad(loss, self._trained, materialize_grads=True)
+        return torch.autograd.grad(loss, trained, materialize_grads=True)
 
     @torch.no_grad()
-    def _descend(self, gradient: Sequence[torch.Tensor]) -> None:
+    def _descend(self, trained: list[torch.Tensor], gradient: Sequence[torch.Tensor]) -> None:
         """θ ← θ - α g, and on to the average if there is one."""
         # One call for all tensors; PyTorch documents it, under this name.
-        torch._foreach_add_(self._trained, list(gradient), alpha=-self.learning_rate)  # pyright: ignore[reportPrivateImportUsage]
+        torch._foreach_add_(trained, list(gradient), alpha=-self.learning_rate)  # pyright: ignore[reportPrivateImportUsage]
         if not self.averaging:
             self._average = None
             return

@@ -83,7 +83,8 @@ class LwF(Learner):
         loss = cross_entropy(logits, labels.to(x.device))
         for old, probabilities in zip(outputs, said, strict=True):
             loss = loss + self.strength * F.cross_entropy(old / TEMPERATURE, probabilities)
-        self._descend(torch.autograd.grad(loss, self._trained, materialize_grads=True))
+        trained = self._trained
+        self._descend(trained, torch.autograd.grad(loss, trained, materialize_grads=True))
 
         self._teacher, self._task, self._example = teacher, current, raw_bits(x.shape[1:])
         self._classes[current] = [*dict.fromkeys([*self._classes.get(current, []), *labels.tolist()])]
