@@ -11,7 +11,8 @@ import recollect as rc
 from recollect.lab.against_storage import BILLS, AgainstStorage
 from recollect.lab.continual import ContinualProfile, ContinualRow
 from recollect.lab.frontier import EXPERIMENT as FRONTIER
-from recollect.lab.frontier import IMAGE, LEARNING, coded, replay, sketched
+from recollect.lab.frontier import IMAGE, LEARNING, replay, sketched
+from recollect.lab.memories import coded
 
 STORAGE = 20
 FULL = replay("Sketches, painted", STORAGE, sketched(STORAGE, 14, 0.25, 32))
@@ -30,12 +31,12 @@ def autoencoder(name: str, **code: object) -> ContinualRow:
     """The paper's codec, with the code that the frontier has in this storage."""
     shape = {"variables": 84, "categories": 2}
     return changed(
-        name, LEARNED, replay("", STORAGE, coded(rc.DiscreteAutoencoder, STORAGE, shape, LEARNING)), code=code
+        name, LEARNED, replay("", STORAGE, coded(rc.DiscreteAutoencoder, STORAGE * IMAGE, shape, LEARNING)), code=code
     )
 
 
 SKETCHES = replay("", STORAGE, sketched(STORAGE, 14, 0.5, 0))
-PIXELS = replay("", STORAGE, coded(rc.ResizedPixels, STORAGE, {"size": SIZE, "bits": 1}))
+PIXELS = replay("", STORAGE, coded(rc.ResizedPixels, STORAGE * IMAGE, {"size": SIZE, "bits": 1}))
 ROWS = (
     changed("Resized pixels", BY_STEPS, PIXELS, scheme="radix"),
     changed("and coded by frequencies", BY_STEPS, PIXELS),

@@ -13,6 +13,7 @@ import recollect as rc
 from recollect.lab.against_storage import BILLS, AgainstStorage
 from recollect.lab.continual import ContinualProfile, ContinualRow
 from recollect.lab.course import MNIST_ROTATIONS
+from recollect.lab.memories import coded, jpeg, real
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
@@ -23,22 +24,6 @@ EVERY = 20_000  # images of the stream: what this training keeps with nothing le
 # No turning: the tasks of this stream are turns.
 SAME: Settings = {"batch_size": 50, "steps": 5, "augment": {"shift": 1.5, "scale": 0.15}, "averaging": 0.998}
 RATE = 0.1
-
-
-def real(storage: int) -> Settings:
-    """Images as they are."""
-    return {"codec": rc.RawPixels, "items": storage}
-
-
-def coded(codec: type[rc.Codec], storage: int, code: Settings, training: Settings | None = None) -> Settings:
-    """As many codes as fit, in as few bits as what is learned of them allows."""
-    return {
-        "codec": codec,
-        "code": code,
-        "code_bits": storage * IMAGE,
-        "scheme": "entropy",
-        "training": training or {},
-    }
 
 
 PIXELS: dict[int, tuple[int, int]] = dict.fromkeys(STORAGES, (14, 1))  # height and width, and bits a pixel
@@ -54,18 +39,13 @@ LEARNING: Settings = {"steps": 3, "learning_rate": 1e-3, "most": 10, "warm_up": 
 def pixels(storage: int) -> Settings:
     """Resized pixels."""
     size, bits = PIXELS[storage]
-    return coded(rc.ResizedPixels, storage, {"size": (size, size), "bits": bits})
-
-
-def jpeg(storage: int) -> Settings:
-    """JPEG without its header."""
-    return {"codec": rc.JPEG, "code": {"bits": JPEG_BITS}, "items": storage * IMAGE // JPEG_BITS}
+    return coded(rc.ResizedPixels, storage * IMAGE, {"size": (size, size), "bits": bits})
 
 
 def learned(storage: int) -> Settings:
     """The paper's codec."""
     variables, categories = CODES[storage]
-    return coded(rc.DiscreteAutoencoder, storage, {"variables": variables, "categories": categories}, LEARNING)
+    return coded(rc.DiscreteAutoencoder, storage * IMAGE, {"variables": variables, "categories": categories}, LEARNING)
 
 
 def sketches(storage: int) -> Settings:
@@ -76,7 +56,7 @@ def sketches(storage: int) -> Settings:
 def sketched(storage: int, size: int, threshold: float, filters: int) -> Settings:
     """Sketches of that kind."""
     code = {"size": (size, size), "threshold": threshold, "filters": filters}
-    return coded(rc.Sketch, storage, code, PAINTING if filters else {})
+    return coded(rc.Sketch, storage * IMAGE, code, PAINTING if filters else {})
 
 
 def replay(kind: str, storage: int, memory: Settings) -> ContinualRow:
@@ -93,7 +73,7 @@ def replay(kind: str, storage: int, memory: Settings) -> ContinualRow:
 KINDS = {
     "Real Storage": real,
     "Resized Pixels": pixels,
-    "JPEG": jpeg,
+    "JPEG": lambda storage: jpeg(storage * IMAGE, JPEG_BITS),
     "Recollections": learned,
     "Sketches": sketches,
 }

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import OMNIGLOT
-from recollect.lab.frontier import IMAGE, coded, sketched
+from recollect.lab.frontier import IMAGE, sketched
+from recollect.lab.memories import coded, jpeg, real
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
@@ -19,20 +20,10 @@ JPEG_BITS = 416
 AVERAGING = 0.99  # of the model, over about as many steps as two alphabets have
 
 
-def real(storage: int) -> Settings:
-    """Images as they are."""
-    return {"codec": rc.RawPixels, "items": storage}
-
-
 def pixels(storage: int) -> Settings:
     """Resized pixels, coded by their frequencies; as many images as fit."""
     size, bits = PIXELS
-    return coded(rc.ResizedPixels, storage, {"size": (size, size), "bits": bits})
-
-
-def jpeg(storage: int) -> Settings:
-    """JPEG without its header, as many images as fit."""
-    return {"codec": rc.JPEG, "code": {"bits": JPEG_BITS}, "items": storage * IMAGE // JPEG_BITS}
+    return coded(rc.ResizedPixels, storage * IMAGE, {"size": (size, size), "bits": bits})
 
 
 def learned(storage: int) -> Settings:
@@ -100,8 +91,8 @@ EXPERIMENT = Continual(
         replay("Resized Pixels", 10, None, pixels(10)),
         replay("Resized Pixels", 50, None, pixels(50)),
         replay("Resized Pixels", 50, None, pixels(50), steps=3),
-        replay("JPEG", 10, None, jpeg(10)),
-        replay("JPEG", 50, None, jpeg(50)),
+        replay("JPEG", 10, None, jpeg(10 * IMAGE, JPEG_BITS)),
+        replay("JPEG", 50, None, jpeg(50 * IMAGE, JPEG_BITS)),
         replay("Sketches", 10, None, sketches(10)),
         replay("Sketches", 50, None, sketches(50)),
         replay("Sketches", 50, None, sketches(50), steps=3),

@@ -10,7 +10,8 @@ import recollect as rc
 from recollect.lab.colours import looks
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100, Course, ResNet
-from recollect.lab.table2 import learned, real, replay
+from recollect.lab.memories import real
+from recollect.lab.table2 import learned, replay
 from recollect.streams.task import Examples
 
 if TYPE_CHECKING:

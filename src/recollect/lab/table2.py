@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualProfile, ContinualRow
 from recollect.lab.course import CIFAR100
+from recollect.lab.memories import coded, jpeg, real
 
 if TYPE_CHECKING:
     from recollect.lab.experiment import Settings
@@ -26,11 +27,6 @@ WARM_UP = (2500, 10)  # the paper's codec takes 10 steps a batch for so many ima
 JPEG_BITS = 983  # as many as a code of 620x3; fewer do not hold an image of this size
 
 
-def real(storage: int) -> Settings:
-    """Images as they are."""
-    return {"codec": rc.RawPixels, "items": storage}
-
-
 def pixels(storage: int) -> Settings:
     """Resized pixels, as many images as fit in as few bits as their frequencies allow."""
     return pixelated(storage, *PIXELS[storage])
@@ -38,12 +34,7 @@ def pixels(storage: int) -> Settings:
 
 def pixelated(storage: int, size: int, bits: int) -> Settings:
     """Resized pixels of that kind."""
-    return {
-        "codec": rc.ResizedPixels,
-        "code": {"size": (size, size), "bits": bits},
-        "code_bits": storage * IMAGE,
-        "scheme": "entropy",
-    }
+    return coded(rc.ResizedPixels, storage * IMAGE, {"size": (size, size), "bits": bits})
 
 
 def ringed(storage: int) -> Settings:
@@ -51,11 +42,6 @@ def ringed(storage: int) -> Settings:
     size, bits = PIXELS[storage]
     code = {"size": (size, size), "bits": bits}
     return {"codec": rc.ResizedPixels, "code": code, "items": storage * IMAGE // (3 * size**2 * bits)}
-
-
-def jpeg(storage: int) -> Settings:
-    """JPEG without its header, as many images as fit."""
-    return {"codec": rc.JPEG, "code": {"bits": JPEG_BITS}, "items": storage * IMAGE // JPEG_BITS}
 
 
 def learned(storage: int, learning_rate: float, paper_rate: float) -> Settings:
@@ -81,12 +67,8 @@ def cosines(storage: int) -> Settings:
 
 def waved(storage: int, size: int, step: float, levels: int) -> Settings:
     """Cosines of that kind. No painter: over the whole stream it was worth little (`lab/whole_tuning.py`)."""
-    return {
-        "codec": rc.Cosines,
-        "code": {"size": (size, size), "step": step, "levels": levels, "filters": 0},
-        "code_bits": storage * IMAGE,
-        "scheme": "entropy",
-    }
+    code = {"size": (size, size), "step": step, "levels": levels, "filters": 0}
+    return coded(rc.Cosines, storage * IMAGE, code)
 
 
 BATCH = 10  # images that are replayed beside 10 new ones, with any memory
@@ -148,9 +130,9 @@ REPLAY = (
     replay("Resized Pixels", 10, None, pixels(10)),
     replay("Resized Pixels", 50, None, pixels(50)),
     replay("Resized Pixels", 200, None, pixels(200)),
-    replay("JPEG", 10, None, jpeg(10)),
-    replay("JPEG", 50, None, jpeg(50)),
-    replay("JPEG", 200, None, jpeg(200)),
+    replay("JPEG", 10, None, jpeg(10 * IMAGE, JPEG_BITS)),
+    replay("JPEG", 50, None, jpeg(50 * IMAGE, JPEG_BITS)),
+    replay("JPEG", 200, None, jpeg(200 * IMAGE, JPEG_BITS)),
     replay("Cosines", 10, None, cosines(10)),
     replay("Cosines", 50, None, cosines(50)),
     replay("Cosines", 200, None, cosines(200)),
@@ -193,8 +175,8 @@ GEM = (
     gem("Resized Pixels", 20, None, ringed(20)),
     gem("Resized Pixels", 60, None, ringed(60)),
     gem("Resized Pixels", 200, None, ringed(200)),
-    gem("JPEG", 60, None, jpeg(60)),
-    gem("JPEG", 200, None, jpeg(200)),
+    gem("JPEG", 60, None, jpeg(60 * IMAGE, JPEG_BITS)),
+    gem("JPEG", 200, None, jpeg(200 * IMAGE, JPEG_BITS)),
 )
 ROWS = (
     ContinualRow(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import recollect as rc
 from recollect.lab.continual import Continual, ContinualRow
 from recollect.lab.course import CIFAR100
-from recollect.lab.table2 import AVERAGING, WARM_UP, gem, real, replay
+from recollect.lab.memories import real
+from recollect.lab.table2 import AVERAGING, WARM_UP, gem, replay
 from recollect.lab.table2 import EXPERIMENT as TABLE2
 
 if TYPE_CHECKING:
