@@ -86,6 +86,36 @@ def test_a_reservoir_holds_every_example_with_the_same_probability(batch: int):
     assert even(counts, streams, capacity) > 1e-3
 
 
+@pytest.mark.parametrize("rule", ["reservoir", "balanced"])
+def test_where_nothing_is_left_a_rule_starts_anew(rule: str):
+    streams, counts = 1000, np.zeros(30, np.int64)
+    for seed in range(streams):
+        rig = Rig(rule, 12, seed=seed)
+        rig.show(np.zeros(300, np.int64))
+        rig.rule.forget(np.arange(rig.rule.held))
+        for size in (5, 20, 5):
+            before = rig.rule.held
+            rig.show(np.zeros(size, np.int64))
+            assert rig.rule.held == min(12, before + size)
+        counts[np.array(rig.held()[0]) - 300] += 1
+    assert even(counts, streams, 12) > 1e-3
+
+
+def test_a_memory_of_coded_items_starts_anew_where_nothing_is_left():
+    def kept(first: int) -> int:
+        memory = rc.Memory(
+            rc.ResizedPixels((1, 8, 8), size=(4, 4), bits=2), code_bits=2000, scheme="entropy", classes=2
+        )
+        for _ in range(first):
+            memory.write(torch.rand(100, 1, 8, 8, generator=generator), 0)
+        memory.forget(label=0)
+        memory.write(torch.rand(100, 1, 8, 8, generator=generator), 1)
+        return len(memory)
+
+    generator = torch.Generator().manual_seed(0)
+    assert kept(first=20) > 0.8 * kept(first=1) > 10
+
+
 def test_the_first_example_after_a_reservoir_is_full_is_kept_as_often_as_it_should_be():
     capacity, tries = 12, 5000
     rule, rng = (

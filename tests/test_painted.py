@@ -141,3 +141,29 @@ def test_images_of_any_size(channels: int, height: int, width: int):
 def test_what_is_not_accepted(make: Callable[[], rc.Codec], message: str):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("colour", [(1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (1.0, 1.0, 0), (0.2, 0.7, 0.4)])
+def test_each_colour_comes_back_as_it_was(colour: tuple[float, float, float]):
+    codec = rc.Cosines((3, 16, 16), size=(8, 8), step=0.05, levels=255, filters=0)
+    x = torch.tensor(colour)[None, :, None, None].expand(1, 3, 16, 16)
+    torch.testing.assert_close(codec.decode(codec.encode(x)), x, atol=0.03, rtol=0)
+
+
+def test_differences_of_colours_have_coarser_steps_than_brightness():
+    """A wave of one frequency, of grey or of blue, at sizes that grow: of blue a half goes into a difference."""
+    codec = rc.Cosines((3, 16, 16), size=(8, 8), step=0.8, levels=255, filters=0)
+    wave = torch.cos(torch.pi / 16 * 3 * (torch.arange(16) + 0.5)).expand(1, 1, 16, 16)
+    seen = {}
+    for name, colour in {"grey": (1.0, 1.0, 1.0), "blue": (0.0, 0.0, 1.0)}.items():
+        sizes = torch.linspace(0.001, 0.5, 500)
+        flat = codec.encode(torch.full((1, 3, 16, 16), 0.5))
+        changed = [
+            float(size)
+            for size in sizes
+            if not torch.equal(
+                codec.encode((0.5 + size * wave * torch.tensor(colour)[:, None, None]).clamp(0, 1)), flat
+            )
+        ]
+        seen[name] = changed[0]
+    assert seen["blue"] == pytest.approx(2 * 2 * seen["grey"], rel=0.1)
