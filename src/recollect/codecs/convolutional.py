@@ -71,6 +71,10 @@ class ConvolutionalAutoencoder(Weighed):
         return self._averaging
 
     @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    @property
     def _device(self) -> torch.device:
         return next(self.parameters()).device
 
@@ -101,7 +105,7 @@ class ConvolutionalAutoencoder(Weighed):
     def _through(self, layers: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """Through layers in the numbers that their weights have: fewer bits, as autocast has them, change codes."""
         with torch.autocast(x.device.type, enabled=False):
-            return layers(x.to(next(layers.parameters()).dtype))
+            return layers(x.to(self._dtype))
 
 
 def _between(channels: int, normalised: bool) -> list[nn.Module]:
