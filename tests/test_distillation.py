@@ -253,7 +253,7 @@ def test_models_that_take_the_task_are_given_it():
 
 def test_codecs_that_cannot_read_any_code_are_refused():
     for codec in (rc.JPEG(SHAPE, bits=300), rc.ContinuousAutoencoder((1, 8, 8), latents=4)):
-        with pytest.raises(TypeError, match=f"codec is {type(codec).__name__}: accepted is a codec that can decode any"):
+        with pytest.raises(TypeError, match=f"codec is {type(codec).__name__}: accepted is a codec that"):
             CodeSampling(codec)
 
 
